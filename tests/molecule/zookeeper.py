@@ -8,7 +8,8 @@
     python -m tests.molecule.zookeeper read TEXT HOST:PORT ...         each of them must have TEXT, in the end
     python -m tests.molecule.zookeeper stranger HOST:PORT ...          none may serve a client without a certificate
 
-``--tls DIR`` for ports with TLS. Exit code 1 and a sentence when it is not so within ``--seconds``.
+``--tls DIR`` for ports with TLS, ``--account NAME:PASSWORD`` to log in by SASL (a stranger, too). Exit code 1 and a
+sentence when it is not so within ``--seconds``.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ TRY_SECONDS = 5.0
 STRANGER_SECONDS = 6.0
 
 
-def attempt(host: str, tls: dict[str, Any], text: str | None) -> str:
+def attempt(host: str, login: dict[str, Any], text: str | None) -> str:
     """Write *text*, or read what is there, through one server."""
-    client = KazooClient(host, timeout=10.0, connection_retry={"max_tries": 0}, **tls)
+    client = KazooClient(host, timeout=10.0, connection_retry={"max_tries": 0}, **login)
     try:
         client.start(TRY_SECONDS)
         if text is not None:
@@ -46,11 +47,11 @@ def attempt(host: str, tls: dict[str, Any], text: str | None) -> str:
         client.close()
 
 
-def until_right(host: str, tls: dict[str, Any], text: str, *, write: bool, limit: float) -> str | None:
+def until_right(host: str, login: dict[str, Any], text: str, *, write: bool, limit: float) -> str | None:
     """Try until the server does it; return what is wrong in the end."""
     while True:
         try:
-            found = attempt(host, tls, text if write else None)
+            found = attempt(host, login, text if write else None)
             problem = None if found == text else f"{host} has {found!r} and not {text!r}"
         except (KazooException, KazooTimeoutError) as error:
             problem = f"{host} does not serve: {error!r}"
@@ -59,12 +60,13 @@ def until_right(host: str, tls: dict[str, Any], text: str, *, write: bool, limit
         time.sleep(0.2)
 
 
-def is_served(host: str, tls: dict[str, Any]) -> bool:
-    """True when a session comes about."""
-    client = KazooClient(host, timeout=10.0, **tls)
+def is_served(host: str, login: dict[str, Any]) -> bool:
+    """True when a client gets an answer."""
+    client = KazooClient(host, timeout=10.0, connection_retry={"max_tries": 0}, command_retry={"max_tries": 0}, **login)
     try:
         client.start(STRANGER_SECONDS)
-    except KazooTimeoutError:
+        client.exists_async(PATH).get(timeout=STRANGER_SECONDS)
+    except (KazooException, KazooTimeoutError):
         return False
     finally:
         client.stop()
@@ -76,6 +78,7 @@ def main() -> int:
     """One command."""
     parser = argparse.ArgumentParser(prog="python -m tests.molecule.zookeeper")
     parser.add_argument("--tls", type=Path)
+    parser.add_argument("--account")
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("command", choices=("certificates", "write", "read", "stranger"))
     parser.add_argument("words", nargs="+")
@@ -84,18 +87,23 @@ def main() -> int:
     if options.command == "certificates":
         Certificates(Path(words[0]), tuple(words[1:]))
         return 0
-    tls: dict[str, Any] = {}
+    login: dict[str, Any] = {}
+    if options.account is not None:
+        name, _colon, password = options.account.partition(":")
+        login["sasl_options"] = {"mechanism": "DIGEST-MD5", "username": name, "password": password}
     if options.tls is not None:
         files = Certificates(options.tls)
-        tls = {"use_ssl": True, "ca": str(files.ca)}
+        login |= {"use_ssl": True, "ca": str(files.ca)}
         if options.command != "stranger":
-            tls |= {"certfile": str(files.client_cert), "keyfile": str(files.client_key)}
+            login |= {"certfile": str(files.client_cert), "keyfile": str(files.client_key)}
     if options.command == "stranger":
-        problems = [f"{host} serves a client without a certificate" for host in words if is_served(host, tls)]
+        problems = [f"{host} serves such a client" for host in words if is_served(host, login)]
     else:
         limit = time.monotonic() + options.seconds
         write = options.command == "write"
-        found = [until_right(host, tls, words[0], write=write, limit=limit) for host in words[1 : 2 if write else None]]
+        found = [
+            until_right(host, login, words[0], write=write, limit=limit) for host in words[1 : 2 if write else None]
+        ]
         problems = [problem for problem in found if problem is not None]
     for problem in problems:
         print(problem, file=sys.stderr)

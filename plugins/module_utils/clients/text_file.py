@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reading of a small text file. Every failure becomes an error with a sentence for the operator."""
+"""Reading of a text file of bounded size. Every failure becomes an error with a sentence for the operator."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RETRY_AFTER = 0.5
 """Seconds between two attempts. Configuration management may remove a file before it writes the new one."""
 
 LARGEST_FILE = 32 * 1024 * 1024
-"""Maximum size of a file in bytes."""
+"""Maximum size of a file in bytes, unless the caller knows files of another size."""
 
 
 def is_encrypted(text: str) -> bool:
@@ -24,14 +24,15 @@ def is_encrypted(text: str) -> bool:
     return text.lstrip().startswith("$ANSIBLE_VAULT;")
 
 
-def read_text(path: str, sleep: Callable[[float], None]) -> str:
+def read_text(path: str, sleep: Callable[[float], None], largest: int = LARGEST_FILE) -> str:
     """Return the text of the UTF-8 file *path*; wait at most 1.5 s for a missing file.
 
+    :param largest: maximum size in bytes.
     :raises ConfigError: the file cannot be read.
     """
     for attempt in range(RETRIES + 1):
         try:
-            return _decode(path, _read(path))
+            return _decode(path, _read(path, largest))
         except FileNotFoundError as error:
             if attempt == RETRIES:
                 raise ConfigError([f"{path}: does not exist: check the path"]) from error
@@ -41,15 +42,13 @@ def read_text(path: str, sleep: Callable[[float], None]) -> str:
     raise AssertionError("unreachable")
 
 
-def _read(path: str) -> bytes:
+def _read(path: str, largest: int) -> bytes:
     with open(path, "rb", opener=_open) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise ConfigError([f"{path}: is not a regular file: copy its content into one"])
-        data = file.read(LARGEST_FILE + 1)
-    if len(data) > LARGEST_FILE:
-        raise ConfigError(
-            [f"{path}: is larger than {LARGEST_FILE // 1024 // 1024} MiB: check that this is the right file"]
-        )
+        data = file.read(largest + 1)
+    if len(data) > largest:
+        raise ConfigError([f"{path}: is larger than {largest // 1024 // 1024} MiB: check that this is the right file"])
     return data
 
 

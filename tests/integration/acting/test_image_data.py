@@ -10,6 +10,7 @@ import stat
 
 import pytest
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients import text_file
 from ansible_collections.stackci.nodepool.plugins.modules import image_data
 from tests.support.ansible_run import run_module
 from tests.support.documented import differences
@@ -61,6 +62,12 @@ def test_what_nodepool_exported_is_imported_and_exported_again(site, file):
     site.client.delete(f"{UPLOAD[:-10]}{max(site.client.get_children(UPLOAD[:-11]))}")
     assert site.run("image_data", run_module, state="exported", path=str(again))["changed"]
     assert json.loads(again.read_text()) == json.loads(STOCK)
+
+
+def test_a_large_export_is_imported(site, file):
+    assert len(STOCK) < text_file.LARGEST_FILE
+    file.write_text(STOCK + " " * text_file.LARGEST_FILE)
+    assert site.run("image_data", state="imported", **site.given)["changed"]
 
 
 def test_an_export_is_private_whole_and_made_once(site, file):

@@ -27,6 +27,8 @@ from ...model.errors import ConfigError, StoreError
 from ...model.lines import amount
 from ..frame.cycle_options import ConfigOptions
 
+LARGEST_EXPORT = 512 * 1024 * 1024
+"""Maximum size of a file in bytes; an upload takes about 350."""
 _SHOWN = 5
 _ROOTS = (paths.IMAGES, paths.COMPONENTS)
 
@@ -59,7 +61,7 @@ def _content(path: str) -> dict[str, str] | None:
     if not os.path.exists(path):
         return None
     try:
-        return read_image_data(read_text(path, time.sleep), path)
+        return read_image_data(read_text(path, time.sleep, LARGEST_EXPORT), path)
     except ConfigError:
         return None
 
@@ -72,7 +74,7 @@ def import_images(options: ConfigOptions, path: str, *, force: bool, check: bool
     :raises StoreError: a builder is at work, or ZooKeeper has other records.
     """
     config = options.load()
-    data = read_image_data(read_text(path, time.sleep), path)
+    data = read_image_data(read_text(path, time.sleep, LARGEST_EXPORT), path)
     with closing(Store(config.zookeeper)) as store:
         # A watch would tell of each of our own writes.
         store.open(watch=False, mutable=not check, roots=_ROOTS, locks=())

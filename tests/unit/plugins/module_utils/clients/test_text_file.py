@@ -64,10 +64,11 @@ def test_bytes_that_are_no_text_are_told_with_their_line(tmp_path):
     assert refused(str(file)).startswith(f"{file}:2: is not UTF-8 text (byte 8)")
 
 
-def test_a_file_that_is_far_too_large(tmp_path, monkeypatch):
-    monkeypatch.setattr(text_file, "LARGEST_FILE", 1024 * 1024)
-    file = tmp_path / "a"
-    file.write_bytes(b"x" * (1024 * 1024))
-    assert len(text_file.read_text(str(file), unused)) == 1024 * 1024
-    file.write_bytes(b"x" * (1024 * 1024 + 1))
-    assert "is larger than 1 MiB" in refused(str(file))
+def test_a_file_that_is_far_too_large(tmp_path):
+    file, largest = tmp_path / "a", text_file.LARGEST_FILE
+    file.touch()
+    os.truncate(file, largest)
+    assert len(text_file.read_text(str(file), unused)) == largest
+    os.truncate(file, largest + 1)
+    assert "is larger than 32 MiB" in refused(str(file))
+    assert len(text_file.read_text(str(file), unused, 2 * largest)) == largest + 1
