@@ -22,8 +22,9 @@ from ..model.config.build_config import build
 from ..model.config.check import check, check_secure
 from ..model.config.lenient import as_nodepool_reads
 from ..model.config.messages import problems_of
+from ..model.config.options import Schema
 from ..model.config.problems import Place, Problem, Source, split
-from ..model.config.schema import NODEPOOL, SECURE, Schema
+from ..model.config.schema import NODEPOOL_SCHEMA, SECURE_SCHEMA
 from ..model.config.substitution import expand
 from ..model.config.types import NodepoolConfig
 from ..model.errors import ConfigError, MissingLibraryError
@@ -141,12 +142,12 @@ def parse_config(
     secure, secure_problems = _read(secure_text or "", secure_path, environ, secret=True)
     elsewhere = bool(secure_problems) or bool(secure.data and secure.data.get("zookeeper-servers"))
     if main.data is not None:
-        found = _validate(main, NODEPOOL) + check(main.data, zookeeper_elsewhere=elsewhere, part=part)
+        found = _validate(main, NODEPOOL_SCHEMA) + check(main.data, zookeeper_elsewhere=elsewhere, part=part)
         main_problems += _news(main, found, main_problems)
     elif not main_problems:
         main_problems.append(Problem((), "is empty: write at least the key zookeeper-servers"))
     if secure.data is not None:
-        found = _validate(secure, SECURE) + check_secure(secure.data, main.data)
+        found = _validate(secure, SECURE_SCHEMA) + check_secure(secure.data, main.data)
         secure_problems += _news(secure, found, secure_problems)
     errors, warnings = split(main, main_problems, strict=strict)
     secure_errors, secure_warnings = split(secure, secure_problems, strict=strict)

@@ -88,7 +88,6 @@ class LaunchRules:
     """The provider's settings for launches: times in seconds and the number of attempts."""
 
     launch_timeout: float
-    boot_timeout: float
     retries: int
 
 

@@ -1,39 +1,25 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Conversion of checked plain data to the objects of :mod:`types`, which fill in every default."""
+"""Conversion of checked plain data to the objects of :mod:`types`."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
-from ..resources import (
-    CORES,
-    INSTANCES,
-    RAM,
-    VOLUME_GB,
-    VOLUMES,
-    Limits,
-)
 from . import types
 from .drivers import OURS
 from .inheritance import merged
+from .options import (
+    Option,
+    Raw,
+    options_of,
+    section_of,
+)
 
-Raw = Mapping[str, Any]
 T = TypeVar("T")
-
-WINRM_PORT = 5986
-
-LIMIT_KEYS = {
-    "max-servers": INSTANCES,
-    "max-cores": CORES,
-    "max-ram": RAM,
-    "max-volumes": VOLUMES,
-    "max-volume-gb": VOLUME_GB,
-}
 
 
 def build(
@@ -44,37 +30,60 @@ def build(
     Both must have passed the schema and :mod:`check`; providers of other drivers are left out.
     """
     secure = secure or {}
-    webapp = main.get("webapp") or {}
-    return types.NodepoolConfig(
-        path=path,
-        zookeeper=_zookeeper(main, secure),
-        labels=_by_name(_label(item) for item in main.get("labels") or []),
-        diskimages=_diskimages(main, secure),
-        providers=_by_name(
-            _provider(item) for item in main.get("providers") or [] if (item.get("driver") or OURS) == OURS
-        ),
-        tenant_limits={item["tenant-name"]: _tenant_limits(item) for item in main.get("tenant-resource-limits") or []},
-        warnings=tuple(warnings),
-        max_hold_age=max(0, int(main.get("max-hold-age") or 0)),
-        **_given(main, ("images-dir", "elements-dir", "build-log-dir", "build-log-retention")),
-        **{f"webapp_{key}": value for key, value in _given(webapp, ("port", "listen_address")).items()},
-    )
+    whole = {
+        **main,
+        **{key: secure[key] for key in ("zookeeper-servers", "zookeeper-tls") if secure.get(key)},
+        "zookeeper-auth": secure.get("zookeeper-auth"),
+        "diskimages": _diskimages(main, secure),
+        "providers": [item for item in main.get("providers") or [] if (item.get("driver") or OURS) == OURS],
+    }
+    config = _made(types.NodepoolConfig, whole, {}, path=path, warnings=tuple(warnings))
+    servers = _with_one_chroot(config.zookeeper.servers)
+    providers = {name: _offering(provider) for name, provider in config.providers.items()}
+    return replace(config, zookeeper=replace(config.zookeeper, servers=servers), providers=providers)
 
 
-def _given(section: Raw, keys: Iterable[str]) -> dict[str, Any]:
-    """Return, as attributes, those of *keys* that have a value; the type has defaults for the others."""
-    return {key.replace("-", "_"): _plain(section[key]) for key in keys if section.get(key) is not None}
+def _made(cls: type[T], item: Raw, above: Mapping[str, Any], **more: Any) -> T:
+    """Return an object of a section from its entry.
 
-
-def _made(cls: type[T], item: Raw, inherited: Raw | None = None, **computed: Any) -> T:
-    """Return an object of *cls* from the keys that have the names of its attributes.
-
-    :param inherited: attributes to use when *item* has no value for them.
-    :param computed: attributes that are not taken from *item*.
+    :param above: the sections around it by their kind.
+    :param more: attributes that no key gives.
     """
-    names = [attribute.name for attribute in fields(cls) if attribute.name not in computed]  # type: ignore[arg-type]
-    given = _given(item, [name.replace("_", "-") for name in names])
-    return cls(**{**(inherited or {}), **given, **computed})
+    options = options_of(cls)
+    own = {name: option for name, option in options.items() if option.part is None}
+    made = cls(**more, **{name: value for name, option in own.items() for value in _value(name, option, item, above)})
+    around = {**above, section_of(cls).kind: made}
+    parts = {
+        name: option for name, option in options.items() if option.joined or (option.part and _given(option, item))
+    }
+    inner = {name: _part(option, item, around) for name, option in parts.items()}
+    return replace(made, **inner) if inner else made  # type: ignore[type-var]
+
+
+def _given(option: Option, item: Raw) -> bool:
+    return option.schema is not None and item.get(option.key) is not None
+
+
+def _value(name: str, option: Option, item: Raw, above: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return the value of an option, none where its default counts."""
+    if _given(option, item):
+        return ((option.read or _plain)(item[option.key]),)
+    if option.derive is not None:
+        return (option.derive(item),)
+    return (getattr(above[option.inherits], name),) if option.inherits in above else ()
+
+
+def _part(option: Option, item: Raw, around: Mapping[str, Any]) -> Any:
+    """Return the section or the sections that are the value of an option."""
+    assert option.part is not None
+    if option.joined:
+        return _made(option.part, item, around)
+    if not option.many:
+        return _made(option.part, item[option.key], around)
+    made: list[Any] = [_made(option.part, entry, around) for entry in item[option.key]]
+    if "name" not in options_of(option.part):
+        return tuple(made)
+    return {one.name: option.read(one) if option.read else one for one in made}
 
 
 def _plain(value: Any) -> Any:
@@ -84,127 +93,29 @@ def _plain(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _texts(values: Raw | None) -> dict[str, str]:
-    return {key: str(value) for key, value in (values or {}).items()}
-
-
-def _properties(values: Raw | None) -> dict[str, str]:
-    return _texts({key: value for key, value in (values or {}).items() if key != "tags"})
-
-
-def _tags(values: Raw | None) -> tuple[str, ...]:
-    """Return ``tags`` of an image's properties: the SDK, to which Nodepool hands them, makes glance's tags of it."""
-    tags = (values or {}).get("tags") or []
-    return tuple(tags if isinstance(tags, list) else [str(tags)])
-
-
-def _by_name(items: Iterable[Any]) -> dict[str, Any]:
-    return {item.name: item for item in items}
-
-
-def _zookeeper(main: Raw, secure: Raw) -> types.ZooKeeperSettings:
-    raw_servers = secure.get("zookeeper-servers") or main.get("zookeeper-servers") or []
-    tls = secure.get("zookeeper-tls") or main.get("zookeeper-tls")
-    auth = secure.get("zookeeper-auth")
-    servers = [_made(types.ZooKeeperServer, item) for item in raw_servers]
+def _with_one_chroot(servers: tuple[types.ZooKeeperServer, ...]) -> tuple[types.ZooKeeperServer, ...]:
     chroot = next((path for server in servers if (path := server.chroot.strip("/"))), "")
-    settings = types.ZooKeeperSettings(
-        servers=tuple(
-            replace(server, host=server.host.strip("[]"), chroot=f"/{chroot}" if chroot else "") for server in servers
-        ),
-        tls=_made(types.ZooKeeperTls, tls) if tls else None,
-        auth=_made(types.ZooKeeperAuth, auth) if auth else None,
+    return tuple(
+        replace(server, host=server.host.strip("[]"), chroot=f"/{chroot}" if chroot else "") for server in servers
     )
-    timeout = main.get("zookeeper-timeout")
-    return settings if timeout is None else replace(settings, timeout=float(timeout))
 
 
-def _label(item: Raw) -> types.Label:
-    label = _made(types.Label, item)
-    return replace(label, min_ready=max(0, label.min_ready), max_ready_age=max(0, label.max_ready_age))
-
-
-def _diskimages(main: Raw, secure: Raw) -> dict[str, types.Diskimage]:
+def _diskimages(main: Raw, secure: Raw) -> list[Raw]:
+    """Return the diskimages that are built, with what they inherit and the environment of secure.conf."""
     entries = {item["name"]: item for item in main.get("diskimages") or []}
     secrets: dict[str, dict[str, str]] = {}
     for item in secure.get("diskimages") or []:
         secrets.setdefault(item["name"], {}).update(item.get("env-vars") or {})
-    return {
-        name: _diskimage(merged(item, entries), secrets.get(name, {}))
-        for name, item in entries.items()
-        if not item.get("abstract")
-    }
+    built = [merged(item, entries) for item in entries.values() if not item.get("abstract")]
+    return [{**item, "env-vars": {**item["env-vars"], **secrets.get(item["name"], {})}} for item in built]
 
 
-def _diskimage(item: Raw, secrets: Raw) -> types.Diskimage:
-    return _made(
-        types.Diskimage,
-        item,
-        release=str(item.get("release", "")),
-        env_vars={**item["env-vars"], **secrets},
-        metadata=_properties(item["metadata"]),
-        tags=_tags(item["metadata"]),
-    )
+def _offering(provider: types.Provider) -> types.Provider:
+    """Return the provider without the labels whose diskimage it does not list. As in Nodepool, no pool offers them."""
 
+    known = (None, *provider.diskimages)
 
-def _port(item: Raw) -> dict[str, Any]:
-    return {"connection_port": WINRM_PORT} if item.get("connection-type") == "winrm" else {}
+    def offered(pool: types.Pool) -> types.Pool:
+        return replace(pool, labels={name: one for name, one in pool.labels.items() if one.diskimage in known})
 
-
-def _provider(item: Raw) -> types.Provider:
-    concurrency = item.get("max-concurrency")
-    provider = _made(
-        types.Provider,
-        item,
-        max_concurrency=int(concurrency) if concurrency is not None and concurrency > 0 else math.inf,
-        rate=float(item.get("rate") or 0),
-        diskimages=_by_name(
-            _made(
-                types.ProviderDiskimage,
-                image,
-                _port(image),
-                meta=_properties(image.get("meta")),
-                tags=_tags(image.get("meta")),
-            )
-            for image in item.get("diskimages") or []
-        ),
-        cloud_images=_by_name(_made(types.CloudImage, image, _port(image)) for image in item.get("cloud-images") or []),
-        pools={},
-    )
-    pools = _by_name(_pool(pool, provider) for pool in item.get("pools") or [])
-    return replace(provider, launch_retries=max(1, provider.launch_retries), pools=pools)
-
-
-def _limits(item: Raw) -> dict[str, float]:
-    return {resource: int(item[key]) for key, resource in LIMIT_KEYS.items() if item.get(key) is not None}
-
-
-def _tenant_limits(item: Raw) -> Limits:
-    others = {
-        key: int(value)
-        for key, value in item.items()
-        if value is not None and key not in LIMIT_KEYS and not key.startswith(("max-", "tenant"))
-    }
-    return Limits({**others, **_limits(item)})
-
-
-def _pool(item: Raw, provider: types.Provider) -> types.Pool:
-    pool = _made(types.Pool, item, {"priority": provider.priority}, limits=Limits(_limits(item)), labels={})
-    labels = _by_name(_pool_label(label, pool) for label in item.get("labels") or [])
-    # As in Nodepool, the pool does not offer a label whose diskimage this provider does not list.
-    offered = {
-        name: label
-        for name, label in labels.items()
-        if label.diskimage is None or label.diskimage in provider.diskimages
-    }
-    return replace(pool, labels=offered)
-
-
-def _pool_label(item: Raw, pool: types.Pool) -> types.PoolLabel:
-    return _made(
-        types.PoolLabel,
-        item,
-        {"networks": pool.networks, "host_key_checking": pool.host_key_checking},
-        instance_properties=_texts(item.get("instance-properties")),
-        dynamic_instance_properties=_texts(item.get("dynamic-instance-properties")),
-    )
+    return replace(provider, pools={name: offered(pool) for name, pool in provider.pools.items()})

@@ -6,7 +6,7 @@
 Nodepool's rules (``DiskImage.setFromConfig`` of 11.0.0): parents first, then the entry itself. A single value of the
 entry replaces the parent's unless it is empty, 0 or false; delete-after-upload also when it is false. elements are
 appended to the parent's, env-vars are merged into the parent's, formats replace the parent's. name, abstract, parent
-and metadata are never inherited.
+and metadata are never inherited. :mod:`types` says which rule holds for which option.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from .options import (
+    APPENDED,
+    MERGED,
+    PARENT,
+    PARENT_OR_FALSE,
+    options_of,
+)
+from .types import Diskimage
+
 RawImage = Mapping[str, Any]
 
-OVERRIDDEN = (
-    "release",
-    "formats",
-    "keep-formats",
-    "delete-after-upload",
-    "rebuild-age",
-    "build-timeout",
-    "pause",
-    "username",
-    "python-path",
-    "shell-type",
-    "dib-cmd",
-)
-SWITCHED_OFF = ("delete-after-upload",)
+_RULES = {option.key: option.inherits for option in options_of(Diskimage).values()}
+OVERRIDDEN = tuple(key for key, rule in _RULES.items() if rule in (PARENT, PARENT_OR_FALSE))
+SWITCHED_OFF = tuple(key for key, rule in _RULES.items() if rule == PARENT_OR_FALSE)
 """Keys that an image can set to false although its parent sets them to true."""
+APPENDING = tuple(key for key, rule in _RULES.items() if rule == APPENDED)
+MERGING = tuple(key for key, rule in _RULES.items() if rule == MERGED)
 
 
 def lineage(image: RawImage, images: Mapping[str, RawImage]) -> list[RawImage]:
@@ -60,14 +60,13 @@ def cycle_from(image: RawImage, images: Mapping[str, RawImage]) -> list[str]:
 
 def merged(image: RawImage, images: Mapping[str, RawImage]) -> dict[str, Any]:
     """Return the settings of *image* merged with those of its ancestors, under the keys of the file."""
-    result: dict[str, Any] = {"name": image.get("name"), "metadata": image.get("metadata")}
-    elements: list[str] = []
-    env_vars: dict[str, str] = {}
+    result: dict[str, Any] = {key: image.get(key) for key, rule in _RULES.items() if not rule}
+    result |= {key: [] for key in APPENDING} | {key: {} for key in MERGING}
     for ancestor in lineage(image, images):
-        elements += ancestor.get("elements") or []
-        env_vars |= ancestor.get("env-vars") or {}
         result |= {key: ancestor[key] for key in OVERRIDDEN if _counts(ancestor, key)}
-    return {**result, "elements": elements, "env-vars": env_vars}
+        result |= {key: [*result[key], *(ancestor.get(key) or [])] for key in APPENDING}
+        result |= {key: {**result[key], **(ancestor.get(key) or {})} for key in MERGING}
+    return result
 
 
 def ineffective_keys(image: RawImage, images: Mapping[str, RawImage]) -> Iterator[tuple[str, str]]:

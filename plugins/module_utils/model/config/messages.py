@@ -19,7 +19,7 @@ from .problems import (
     Source,
     shown,
 )
-from .schema import NODEPOOL
+from .schema import NODEPOOL_SCHEMA
 
 SchemaError: TypeAlias = Any
 """``jsonschema.ValidationError``; this layer imports no library."""
@@ -77,7 +77,7 @@ def _places() -> Mapping[str, Sequence[str]]:
             if isinstance(inner, Mapping):
                 visit(inner, section)
 
-    visit(NODEPOOL, "")
+    visit(NODEPOOL_SCHEMA, "")
     return found
 
 

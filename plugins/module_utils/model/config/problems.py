@@ -11,25 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..bounded_text import printable
+from .types import PRIVATE_SECTIONS
 
 Path = tuple["str | int", ...]
 """Keys and list indices from the top of a file to a value."""
 
 NAME_KEYS = ("name", "tenant-name", "host")
 """Keys that may hold the name of a list item, in this order."""
-
-PRIVATE_SECTIONS = frozenset(
-    (
-        "env-vars",
-        "userdata",
-        "metadata",
-        "meta",
-        "instance-properties",
-        "dynamic-instance-properties",
-        "node-attributes",
-    )
-)
-"""Sections whose values are never shown: they have any content and may hold secrets."""
 
 LONGEST_VALUE = 60
 _PLAIN_KEY = re.compile(r"[\w-]+\Z")

@@ -1,56 +1,157 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The content of a nodepool.yaml as immutable objects with every default filled in.
+"""The content of a nodepool.yaml as immutable objects with every default filled in, and all that is said of an option.
 
-Times are seconds, ram is MiB, volumes are GB, as in Nodepool's manual. Objects compare by content, so that a changed
-provider can be detected.
+The line of an attribute is the whole declaration of its option (:mod:`options`): a new option is one line here, and its
+use. Times are seconds, ram is MiB, volumes are GB, as in Nodepool's manual. Objects compare by content, so that a
+changed provider can be detected.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from ..resources import Limits
+from .drivers import OTHER_DRIVERS, OURS
+from .limit_keys import (
+    LIMITS,
+    OTHER_LIMIT,
+    all_limits_of,
+    limits_of,
+)
+from .option_kinds import (
+    SCALAR,
+    SERVER_NAME,
+    WITHOUT_EFFECT,
+    ZNODE_NAME,
+    anything,
+    as_texts,
+    at_least,
+    choice,
+    count,
+    derived,
+    fraction,
+    joined,
+    mapping,
+    needed_text,
+    part,
+    parts,
+    port,
+    positive_or_endless,
+    properties,
+    seconds,
+    switch,
+    tags_of,
+    text,
+    texts,
+)
+from .options import (
+    APPENDED,
+    MERGED,
+    MOST_SECONDS,
+    NODEPOOL,
+    PARENT,
+    PARENT_OR_FALSE,
+    POOL,
+    PROVIDER,
+    SECURE,
+    Raw,
+    Schema,
+    private_keys,
+    section,
+)
+
+BOTH = (NODEPOOL, SECURE)
+WINRM_PORT = 5986
+CONFIG_DRIVE = "Give servers a config drive; the cloud's choice when absent."
+IMAGE_ACCOUNT = "Account that Ansible uses on the node."
+PYTHON = "Python interpreter on the node."
+SHELL = "Shell of the account, for Ansible."
+POOL_SIZE = count("Most servers; 0 or less disables the pool.", least=None, unit="servers")
+CONNECTION = "How Ansible connects."
+CONNECTION_PORT = "Port to connect to; 5986 for winrm."
 
 
+def _present(key: str) -> Schema:
+    """Return the rule that *key* exists and has a value."""
+    return {"required": [key], "properties": {key: {"not": {"type": "null"}}}}
+
+
+def _rule(kind: str, keys: tuple[str, ...], sentence: str) -> Schema:
+    return {kind: [_present(key) for key in keys], "errorMessage": sentence}
+
+
+def _connection_port(item: Raw) -> int:
+    return WINRM_PORT if item.get("connection-type") == "winrm" else 22
+
+
+def _ours_only(schema: Schema) -> Schema:
+    """Return the schema of a provider: of another driver's one only the name and the driver are checked."""
+    any_driver = {key: schema["properties"][key] for key in ("name", "driver")}
+    return {
+        "type": "object",
+        "if": {"properties": {"driver": {"enum": [OURS, None]}}},
+        "then": schema,
+        "else": {"properties": any_driver, "required": ["name"]},
+    }
+
+
+@section("zookeeper server", "One server of the ZooKeeper ensemble.")
 @dataclass(frozen=True)
 class ZooKeeperServer:
     """One server of the ensemble."""
 
-    host: str
-    port: int = 2281
-    chroot: str = ""
+    host: str = needed_text("Name or address; an IPv6 address with or without brackets.", files=BOTH)
+    port: int = port("TCP port.", 2281, files=BOTH)
+    chroot: str = text("Path below which everything is kept; that of one server applies to all.", "", files=BOTH)
 
 
+@section("zookeeper-tls", "Paths of PEM files for TLS with a client certificate.")
 @dataclass(frozen=True)
 class ZooKeeperTls:
     """Paths of PEM files."""
 
-    cert: str
-    key: str
-    ca: str
+    cert: str = needed_text("The client's certificate.", files=BOTH)
+    key: str = needed_text("The client's private key.", files=BOTH)
+    ca: str = needed_text("The certificate of the authority.", files=BOTH)
 
 
+@section("zookeeper-auth", "The account of this client in ZooKeeper.")
 @dataclass(frozen=True)
 class ZooKeeperAuth:
-    """The account of this client.
+    """The account of this client."""
 
-    :ivar scheme: ``digest`` or ``sasl``.
-    :ivar former_password: the password before, while it is being replaced; "" without one.
-    :ivar protect: only this account may change the collection's own part of the tree.
-    """
+    username: str = needed_text(
+        "Name of the account.",
+        files=(SECURE,),
+        pattern=r"^[^\s:\x00-\x1f\x7f]+$",
+        errorMessage="cannot be the name of an account: leave out colons, blanks and control characters",
+    )
+    password: str = needed_text("Password of the account.", files=(SECURE,), private=True)
+    scheme: str = text(
+        "digest sends name and password to the server, which needs no configuration for it; sasl proves the password "
+        "by DIGEST-MD5 to a server that knows the account, and needs the Python library pure-sasl.",
+        "digest",
+        files=(SECURE,),
+        enum=["digest", "sasl", None],
+    )
+    former_password: str = text(
+        "The password before, while it is being replaced; scheme digest only.", "", files=(SECURE,), private=True
+    )
+    protect: bool = switch(
+        "Only this account may change what the collection keeps in ZooKeeper; for launchers and builders, not for "
+        "requestors.",
+        False,
+        files=(SECURE,),
+    )
 
-    username: str
-    password: str = field(repr=False)
-    scheme: str = "digest"
-    former_password: str = field(default="", repr=False)
-    protect: bool = False
 
-
+@section("zookeeper", "The connection to ZooKeeper.")
 @dataclass(frozen=True)
 class ZooKeeperSettings:
     """The settings of the connection to ZooKeeper.
@@ -58,74 +159,141 @@ class ZooKeeperSettings:
     *tls* None means a connection without TLS, *auth* None an anonymous client.
     """
 
-    servers: tuple[ZooKeeperServer, ...]
-    tls: ZooKeeperTls | None = None
-    auth: ZooKeeperAuth | None = None
-    timeout: float = 10.0
+    servers: tuple[ZooKeeperServer, ...] = parts(
+        "The ZooKeeper ensemble. Required here or in secure.conf.",
+        ZooKeeperServer,
+        key="zookeeper-servers",
+        files=BOTH,
+        minItems=1,
+    )
+    tls: ZooKeeperTls | None = part(
+        "TLS with a client certificate; without it the connection is plain.",
+        ZooKeeperTls,
+        key="zookeeper-tls",
+        files=BOTH,
+    )
+    auth: ZooKeeperAuth | None = part(
+        "The account of this client in ZooKeeper; without it the client is anonymous.",
+        ZooKeeperAuth,
+        key="zookeeper-auth",
+        files=(SECURE,),
+    )
+    timeout: float = fraction("Session time-out of ZooKeeper.", 10.0, least=0.1, key="zookeeper-timeout")
 
 
+@section("webapp", "The web service.")
+@dataclass(frozen=True)
+class Webapp:
+    """The settings of the web service."""
+
+    port: int = port("TCP port.", 8005)
+    listen_address: str = text("Address to listen on.", "127.0.0.1", key="listen_address")
+
+
+@section("label", "A label that can be asked for.")
 @dataclass(frozen=True)
 class Label:
     """A top-level label. 0 means off for both numbers."""
 
-    name: str
-    min_ready: int = 0
-    max_ready_age: int = 0
+    name: str = needed_text("Name of the label.", **SERVER_NAME)
+    min_ready: int = count("Nodes to keep ready; 0 or less for none.", 0, least=None, unit="nodes", read=at_least(0))
+    max_ready_age: int = seconds(
+        "Ready nodes older than this are deleted; 0 or less switches it off.", 0, least=-MOST_SECONDS, read=at_least(0)
+    )
 
 
+@section(
+    "diskimage",
+    "An image that is built with diskimage-builder.",
+    alone={
+        "abstract": switch("Only a template for others, never built.", False),
+        "parent": text("The diskimage to inherit from; chains are fine, circles are an error.", minLength=1),
+    },
+)
 @dataclass(frozen=True)
 class Diskimage:
     """A top-level diskimage after inheritance (abstract ones are not in the configuration's mapping)."""
 
-    name: str
-    elements: tuple[str, ...] = ()
-    env_vars: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """May hold secrets, so it is left out of ``repr``, which may be logged."""
-    release: str = ""
-    formats: tuple[str, ...] = ()
-    keep_formats: tuple[str, ...] = ()
-    delete_after_upload: bool = False
-    rebuild_age: int = 86400
-    build_timeout: int = 28800
-    pause: bool = False
-    username: str = "zuul"
-    python_path: str = "auto"
-    shell_type: str | None = None
-    dib_cmd: str = "disk-image-create"
-    metadata: Mapping[str, str] = field(default_factory=dict)
-    tags: tuple[str, ...] = ()
+    name: str = needed_text("Name of the image.", files=BOTH, **ZNODE_NAME)
+    elements: tuple[str, ...] = texts("Elements of diskimage-builder.", inherits=APPENDED)
+    env_vars: Mapping[str, str] = mapping(
+        "Environment of the build; values are text: put numbers in quotes. Those in secure.conf override these and are "
+        "not inherited.",
+        {"type": "string"},
+        inherits=MERGED,
+        files=BOTH,
+        private=True,
+    )
+    release: str = text("DIB_RELEASE.", "", type=["string", "number", "null"], inherits=PARENT, read=str)
+    formats: tuple[str, ...] = texts("Formats to build besides those that providers need.", inherits=PARENT)
+    keep_formats: tuple[str, ...] = texts("Formats to keep when delete-after-upload is set.", inherits=PARENT)
+    delete_after_upload: bool = switch(
+        "Delete local files once they are uploaded everywhere.", False, inherits=PARENT_OR_FALSE
+    )
+    rebuild_age: int = seconds("Build again when the newest image is this old.", 86400, inherits=PARENT)
+    build_timeout: int = seconds("Most time that a build may take.", 28800, inherits=PARENT)
+    pause: bool = switch("Build no new images, not even on request.", False, inherits=PARENT)
+    username: str = text(IMAGE_ACCOUNT, "zuul", inherits=PARENT)
+    python_path: str = text(PYTHON, "auto", inherits=PARENT)
+    shell_type: str | None = text(SHELL, inherits=PARENT)
+    dib_cmd: str = text("Command that builds.", "disk-image-create", inherits=PARENT)
+    metadata: Mapping[str, str] = properties(
+        "Properties of the image in every cloud; the list tags in it becomes the tags of the image."
+    )
+    tags: tuple[str, ...] = tags_of("metadata")
     """Glance's tags of the image in every cloud; ``tags`` of *metadata* in nodepool.yaml."""
 
 
+@section("diskimage", "A diskimage that is uploaded to this provider.")
 @dataclass(frozen=True)
 class ProviderDiskimage:
     """The settings of a diskimage at a provider."""
 
-    name: str
-    pause: bool = False
-    config_drive: bool | None = None
-    meta: Mapping[str, str] = field(default_factory=dict)
-    tags: tuple[str, ...] = ()
+    name: str = needed_text("Name of the diskimage.")
+    pause: bool = switch("Upload no new images.", False)
+    config_drive: bool | None = switch(CONFIG_DRIVE)
+    meta: Mapping[str, str] = properties(
+        "Properties of the image in this cloud; the list tags in it becomes the tags of the image."
+    )
+    tags: tuple[str, ...] = tags_of("meta")
     """Glance's tags of the image; ``tags`` of *meta* in nodepool.yaml."""
-    connection_type: str = "ssh"
-    connection_port: int = 22
+    connection_type: str = text(CONNECTION, "ssh")
+    connection_port: int = port(CONNECTION_PORT, 22, derive=_connection_port)
 
 
+@section(
+    "cloud-image",
+    "An image that is in the cloud already.",
+    rules={
+        "not": {"allOf": [_present("image-id"), _present("image-name")]},
+        "errorMessage": "has both image-id and image-name: keep one of them",
+    },
+)
 @dataclass(frozen=True)
 class CloudImage:
     """An image that is in the cloud already: by id, or by name in glance."""
 
-    name: str
-    image_id: str | None = None
-    image_name: str | None = None
-    config_drive: bool | None = None
-    username: str | None = None
-    python_path: str = "auto"
-    shell_type: str | None = None
-    connection_type: str = "ssh"
-    connection_port: int = 22
+    name: str = needed_text("Name here, and in the cloud without image-id and image-name.", **SERVER_NAME)
+    image_id: str | None = text("Id of the image.", minLength=1)
+    image_name: str | None = text("Name of the image in the cloud; not together with image-id.", minLength=1)
+    config_drive: bool | None = switch(CONFIG_DRIVE)
+    username: str | None = text(IMAGE_ACCOUNT)
+    python_path: str = text(PYTHON, "auto")
+    shell_type: str | None = text(SHELL)
+    connection_type: str = text(CONNECTION, "ssh")
+    connection_port: int = port(CONNECTION_PORT, 22, derive=_connection_port)
 
 
+@section(
+    "label",
+    "How a pool makes nodes of a label.",
+    rules={
+        "allOf": [
+            _rule("oneOf", ("diskimage", "cloud-image"), "needs exactly one of diskimage and cloud-image"),
+            _rule("anyOf", ("flavor-name", "min-ram"), "needs flavor-name or min-ram: say which flavor to use"),
+        ]
+    },
+)
 @dataclass(frozen=True)
 class PoolLabel:
     """A label as a pool offers it, with the pool's values filled in.
@@ -133,20 +301,33 @@ class PoolLabel:
     Exactly one of *diskimage* and *cloud_image* is set.
     """
 
-    name: str
-    diskimage: str | None = None
-    cloud_image: str | None = None
-    flavor_name: str | None = None
-    min_ram: int = 0
-    key_name: str | None = None
-    console_log: bool = False
-    boot_from_volume: bool = False
-    volume_size: int = 50
-    instance_properties: Mapping[str, str] = field(default_factory=dict)
-    dynamic_instance_properties: Mapping[str, str] = field(default_factory=dict)
-    userdata: str | None = field(default=None, repr=False)
-    networks: tuple[str, ...] = ()
-    host_key_checking: bool = True
+    name: str = needed_text("Name of a label at the top of the file.", **SERVER_NAME)
+    diskimage: str | None = text(
+        "A diskimage of this provider; exactly one of diskimage and cloud-image is needed. With a diskimage that the "
+        "provider does not list, the label is not offered here.",
+        minLength=1,
+    )
+    cloud_image: str | None = text("A cloud-image of this provider.", minLength=1)
+    flavor_name: str | None = text(
+        "Name or id of the flavor; with min-ram a part of its name. One of the two is needed.", minLength=1
+    )
+    min_ram: int = count("The smallest flavor with at least this much memory, in MiB.", 0, unit="MiB")
+    key_name: str | None = text("Key pair in the cloud.", minLength=1)
+    console_log: bool = switch("Log the console of a server that failed to start.", False)
+    boot_from_volume: bool = switch("Boot from a new volume that is deleted with the server.", False)
+    volume_size: int = count("Size of that volume, in GB.", 50, least=1, unit="GB")
+    instance_properties: Mapping[str, str] = mapping(
+        "Metadata of the server; values become text.", SCALAR, private=True, read=as_texts
+    )
+    dynamic_instance_properties: Mapping[str, str] = mapping(
+        "Metadata of the server; {request.…} is replaced by a value of the request.",
+        SCALAR,
+        private=True,
+        read=as_texts,
+    )
+    userdata: str | None = text("User data for cloud-init.", private=True)
+    networks: tuple[str, ...] = texts("Names or ids of networks.", inherits=POOL)
+    host_key_checking: bool = switch("Wait until the node answers by ssh.", True, inherits=POOL)
 
     @property
     def image_name(self) -> str:
@@ -154,21 +335,28 @@ class PoolLabel:
         return self.diskimage or self.cloud_image or ""
 
 
+@section(
+    "pool",
+    "A part of a provider with its own limits.",
+    alone={**LIMITS, "max-servers": POOL_SIZE, "use-internal-ip": anything(WITHOUT_EFFECT)},
+)
 @dataclass(frozen=True)
 class Pool:
     """A pool of a provider. *limits* has the configured limits of instances, cores, ram, volumes and volume-gb."""
 
-    name: str
-    priority: int = 100
-    limits: Limits = field(default_factory=Limits)
-    ignore_provider_quota: bool = False
-    availability_zones: tuple[str, ...] = ()
-    networks: tuple[str, ...] = ()
-    security_groups: tuple[str, ...] = ()
-    auto_floating_ip: bool = True
-    host_key_checking: bool = True
-    node_attributes: Mapping[str, Any] | None = None
-    labels: Mapping[str, PoolLabel] = field(default_factory=dict)
+    name: str = needed_text("Name of the pool.", **ZNODE_NAME)
+    priority: int = count("The smallest is used first.", 100, least=None, inherits=PROVIDER)
+    limits: Limits = derived(limits_of)
+    ignore_provider_quota: bool = switch("Look only at the limits of this pool.", False)
+    availability_zones: tuple[str, ...] = texts("Zones to use; all of the cloud when absent.")
+    networks: tuple[str, ...] = texts("Names or ids of networks; without them nova must have one network to choose.")
+    security_groups: tuple[str, ...] = texts("Names or ids of security groups.")
+    auto_floating_ip: bool = switch("Give a server a floating IP when it needs one.", True)
+    host_key_checking: bool = switch("Wait until a node answers by ssh and keep its host keys.", True)
+    node_attributes: Mapping[str, Any] | None = anything(
+        "Passed to the requestor of the node.", type=["object", "null"], private=True
+    )
+    labels: Mapping[str, PoolLabel] = parts("Labels that this pool offers.", PoolLabel)
 
     @property
     def max_servers(self) -> float:
@@ -176,28 +364,59 @@ class Pool:
         return self.limits["instances"]
 
 
+@section(
+    "provider",
+    "A cloud, or a region of it.",
+    alone={
+        "driver": choice("openstack; a provider with another driver is left out.", [OURS, *OTHER_DRIVERS, None], OURS),
+        "nodepool-id": anything(WITHOUT_EFFECT),
+    },
+    wrap=_ours_only,
+)
 @dataclass(frozen=True)
 class Provider:
     """A provider of the openstack driver."""
 
-    name: str
-    cloud: str
-    region_name: str | None = None
-    priority: int = 100
-    max_concurrency: float = math.inf
+    name: str = needed_text("Name of the provider.", **ZNODE_NAME)
+    cloud: str = needed_text("Name of the cloud in clouds.yaml.")
+    region_name: str | None = text("Region of the cloud.", minLength=1)
+    priority: int = count(
+        "The smallest is used first; a starting launcher lets the others wait up to 10 s until its cloud answers.",
+        100,
+        least=None,
+    )
+    max_concurrency: float = count(
+        "Most launches in progress; 0 or less for no limit.", math.inf, least=None, read=positive_or_endless
+    )
     """The maximum number of launches at the same time; math.inf when not configured or not positive."""
-    rate: float = 0.0
-    boot_timeout: int = 60
-    launch_timeout: int = 3600
-    launch_retries: int = 3
-    image_upload_timeout: int = 3600
-    image_name_format: str = "{image_name}-{timestamp}"
-    post_upload_hook: str | None = None
-    clean_floating_ips: bool = False
-    port_cleanup_interval: int = 600
-    diskimages: Mapping[str, ProviderDiskimage] = field(default_factory=dict)
-    cloud_images: Mapping[str, CloudImage] = field(default_factory=dict)
-    pools: Mapping[str, Pool] = field(default_factory=dict)
+    rate: float = fraction("Least time between the starts of two API calls; 0 for no delay.", 0.0, least=0)
+    boot_timeout: int = seconds("Most time from an address to an answer by ssh.", 60, least=1)
+    launch_timeout: int = seconds("Most time that the cloud may take to start a server.", 3600, least=1)
+    launch_retries: int = count("Attempts for a node; 0 acts as 1.", 3, unit="attempts", read=at_least(1))
+    image_upload_timeout: int = seconds("Most time that an upload may take.", 3600, least=1)
+    image_name_format: str = text(
+        "Name of an uploaded image, of {image_name}, {upload_id} and {timestamp}.", "{image_name}-{timestamp}"
+    )
+    post_upload_hook: str | None = text("Script that is called after an upload.")
+    clean_floating_ips: bool = switch("Delete floating IPs of ours that nothing uses.", False)
+    port_cleanup_interval: int = seconds("Time between two clean-ups of ports; 0 switches them off.", 600)
+    diskimages: Mapping[str, ProviderDiskimage] = parts("Diskimages to upload to this provider.", ProviderDiskimage)
+    cloud_images: Mapping[str, CloudImage] = parts("Images that are in the cloud already.", CloudImage)
+    pools: Mapping[str, Pool] = parts("Pools of the provider.", Pool)
+
+
+@section(
+    "tenant",
+    "What the nodes of a tenant may use together; what is not named is not limited.",
+    alone=LIMITS,
+    rules={"patternProperties": {"^(?!max-|tenant)": OTHER_LIMIT}},
+)
+@dataclass(frozen=True)
+class TenantLimit:
+    """The limits of a tenant, also those of resources with other names."""
+
+    name: str = needed_text("Name of the tenant.", key="tenant-name")
+    limits: Limits = derived(all_limits_of)
 
 
 @dataclass(frozen=True)
@@ -210,23 +429,32 @@ class ImageSettings(CloudImage):
     kind: str = "cloud-image"
 
 
+@section("top", "Configuration of Nodepool.")
 @dataclass(frozen=True)
 class NodepoolConfig:
     """A whole configuration. *warnings* are sentences about parts that were ignored."""
 
     path: str
-    zookeeper: ZooKeeperSettings
-    labels: Mapping[str, Label] = field(default_factory=dict)
-    diskimages: Mapping[str, Diskimage] = field(default_factory=dict)
-    providers: Mapping[str, Provider] = field(default_factory=dict)
-    tenant_limits: Mapping[str, Limits] = field(default_factory=dict)
-    max_hold_age: int = 0
-    images_dir: str | None = None
-    elements_dir: str | None = None
-    build_log_dir: str = "/var/log/nodepool/builds"
-    build_log_retention: int = 7
-    webapp_port: int = 8005
-    webapp_listen_address: str = "127.0.0.1"
+    zookeeper: ZooKeeperSettings = joined(ZooKeeperSettings)
+    images_dir: str | None = text("Where built images are kept. The builder needs it.")
+    elements_dir: str | None = text("Where elements are looked for; several with colons between them.")
+    build_log_dir: str = text("Where logs of builds are kept.", "/var/log/nodepool/builds")
+    build_log_retention: int = count(
+        "Logs to keep for each image; 0 acts as 1, -1 keeps all.", 7, least=-1, unit="logs"
+    )
+    webapp: Webapp = part("The web service.", Webapp, Webapp())
+    max_hold_age: int = seconds(
+        "Held nodes are released after this; 0 or less switches it off.", 0, least=-MOST_SECONDS, read=at_least(0)
+    )
+    labels: Mapping[str, Label] = parts("Labels that can be asked for.", Label)
+    diskimages: Mapping[str, Diskimage] = parts("Images that are built here.", Diskimage, files=BOTH)
+    providers: Mapping[str, Provider] = parts("Clouds to use.", Provider)
+    tenant_limits: Mapping[str, Limits] = parts(
+        "Limits for the nodes of one tenant.",
+        TenantLimit,
+        key="tenant-resource-limits",
+        read=attrgetter("limits"),
+    )
     warnings: tuple[str, ...] = ()
 
     def connection_type(self, provider: str | None, pool: str | None, label: str) -> str | None:
@@ -251,3 +479,7 @@ class NodepoolConfig:
             connection_port=local.connection_port,
             config_drive=local.config_drive,
         )
+
+
+PRIVATE_SECTIONS = private_keys(NodepoolConfig)
+"""Keys whose values are never shown: they have any content and may hold secrets."""

@@ -11,23 +11,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...model.config.build_config import LIMIT_KEYS
-from ...model.config.inheritance import OVERRIDDEN, lineage
-from ...model.config.problems import PRIVATE_SECTIONS, Path, Source, path_text
-from ...model.config.types import NodepoolConfig, Pool, Provider
-from ...model.resources import Limits
+from ...model.config.inheritance import lineage
+from ...model.config.limit_keys import LIMIT_KEYS
+from ...model.config.options import (
+    ABOVE,
+    Option,
+    options_of,
+    section_of,
+)
+from ...model.config.problems import Path, Source, path_text
+from ...model.config.types import PRIVATE_SECTIONS, Diskimage, NodepoolConfig, Pool
 
 MASK = "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER"
 """The text that Ansible itself shows in place of a secret."""
 DEFAULT = "default"
-SECURE = "secure file"
-_NESTED = frozenset(
-    {"name", "labels", "pools", "diskimages", "cloud_images", "limits", "providers", "warnings", "path"}
-)
-_TOP = ("images_dir", "elements_dir", "build_log_dir", "build_log_retention", "max_hold_age")
-_WEBAPP = {"webapp_port": "port", "webapp_listen_address": "listen_address"}
-_SUMMED = ("elements", "env-vars")
-"""Options that a diskimage inherits from all its parents."""
+SECURE_FILE = "secure file"
 
 
 @dataclass(frozen=True)
@@ -46,101 +44,78 @@ def setting_rows(config: NodepoolConfig, source: Source, secure: Source | None =
     :param source: the content of nodepool.yaml.
     :param secure: the content of secure.conf.
     """
-    rows = [row for part in (_top, _labels, _diskimages, _providers) for row in part(config, source)]
+    top = _Section((), source.data or {}, "top")
+    rows = [*_zookeeper(config, source, top), *_rows(config, source, top)]
     for row in rows:
         if row["section"] == "top" and secure is not None and (secure.data or {}).get(row["option"]):
-            row.update(origin=SECURE, line=None)
+            row.update(origin=SECURE_FILE, line=None)
     return rows
 
 
-def _top(config: NodepoolConfig, source: Source) -> Iterator[dict[str, Any]]:
-    raw = source.data or {}
-    top = _Section((), raw, "top")
-    servers = [f"{item.host}:{item.port}{item.chroot}" for item in config.zookeeper.servers]
+def _zookeeper(config: NodepoolConfig, source: Source, top: _Section) -> Iterator[dict[str, Any]]:
+    zookeeper = config.zookeeper
+    servers = [f"{item.host}:{item.port}{item.chroot}" for item in zookeeper.servers]
     yield _row(source, top, "zookeeper-servers", servers)
-    tls = config.zookeeper.tls
-    yield _row(source, top, "zookeeper-tls", None if tls is None else dataclasses.asdict(tls))
-    auth = config.zookeeper.auth
+    yield _row(source, top, "zookeeper-tls", zookeeper.tls and dataclasses.asdict(zookeeper.tls))
+    auth = zookeeper.auth
     shown = None if auth is None else {"scheme": auth.scheme, "username": auth.username, "protect": auth.protect}
     yield _row(source, top, "zookeeper-auth", shown)
-    yield _row(source, top, "zookeeper-timeout", config.zookeeper.timeout)
-    for name in _TOP:
-        yield _row(source, top, name.replace("_", "-"), getattr(config, name))
-    webapp = _Section(("webapp",), raw.get("webapp") or {}, "webapp")
-    for name, key in _WEBAPP.items():
-        yield _row(source, webapp, key, getattr(config, name))
+    yield from _options(zookeeper, source, top)
 
 
-def _labels(config: NodepoolConfig, source: Source) -> Iterator[dict[str, Any]]:
-    for section in _sections(source, (), "labels", "label"):
-        yield from _options(source, section, config.labels[section.raw["name"]])
+def _rows(values: Any, source: Source, section: _Section) -> Iterator[dict[str, Any]]:
+    """Yield the options of a section, and after them those of the sections in it."""
+    yield from _options(values, source, section)
+    if isinstance(values, Pool):
+        for key, resource in LIMIT_KEYS.items():
+            yield _row(source, section, key, values.limits[resource])
+    for name, option in options_of(type(values)).items():
+        made = getattr(values, name)
+        if option.part is None or option.joined or option.read is not None:
+            continue
+        if option.many:
+            for part in _parts(option, source, section):
+                if part.raw["name"] in made:
+                    yield from _rows(made[part.raw["name"]], source, part)
+        else:
+            kind = section_of(option.part).kind
+            yield from _rows(
+                made, source, _Section((*section.path, option.key), section.raw.get(option.key) or {}, kind)
+            )
 
 
-def _diskimages(config: NodepoolConfig, source: Source) -> Iterator[dict[str, Any]]:
-    sections = {section.raw["name"]: section for section in _sections(source, (), "diskimages", "diskimage")}
-    entries = {name: section.raw for name, section in sections.items()}
-    for name, section in sections.items():
-        if name in config.diskimages:
-            parents = [sections[str(item["name"])] for item in reversed(lineage(section.raw, entries)[:-1])]
-            upper = tuple(dataclasses.replace(item, kind=f"diskimage {item.raw['name']}") for item in parents)
-            inheriting = dataclasses.replace(section, upper=upper)
-            yield from _options(source, inheriting, config.diskimages[name], inherited=(*OVERRIDDEN, *_SUMMED))
-
-
-def _providers(config: NodepoolConfig, source: Source) -> Iterator[dict[str, Any]]:
-    for section in _sections(source, (), "providers", "provider"):
-        provider = config.providers.get(section.raw["name"])
-        if provider is not None:
-            yield from _options(source, section, provider)
-            yield from _provider_parts(source, section, provider)
-
-
-def _provider_parts(source: Source, section: _Section, provider: Provider) -> Iterator[dict[str, Any]]:
-    for kind, key, parts in (
-        ("diskimage", "diskimages", provider.diskimages),
-        ("cloud-image", "cloud-images", provider.cloud_images),
-    ):
-        for part in _sections(source, section.path, key, kind, section.raw):
-            yield from _options(source, part, parts[part.raw["name"]])
-    for part in _sections(source, section.path, "pools", "pool", section.raw):
-        pool = provider.pools[part.raw["name"]]
-        yield from _options(source, dataclasses.replace(part, upper=(section,)), pool, inherited=("priority",))
-        yield from _limits(source, part, pool.limits)
-        yield from _pool_labels(source, part, pool)
-
-
-def _pool_labels(source: Source, section: _Section, pool: Pool) -> Iterator[dict[str, Any]]:
-    for part in _sections(source, section.path, "labels", "label", section.raw):
-        label = pool.labels.get(part.raw["name"])
-        if label is not None:
-            inheriting = dataclasses.replace(part, upper=(section,))
-            yield from _options(source, inheriting, label, inherited=("networks", "host-key-checking"))
-
-
-def _limits(source: Source, section: _Section, limits: Limits) -> Iterator[dict[str, Any]]:
-    for key, resource in LIMIT_KEYS.items():
-        yield _row(source, section, key, limits[resource])
-
-
-def _sections(
-    source: Source, path: Path, key: str, kind: str, raw: Mapping[str, Any] | None = None
-) -> Iterator[_Section]:
-    """Yield the items of a list; of several items with the same name only the last."""
-    entries = (source.data or {} if raw is None else raw).get(key) or []
+def _parts(option: Option, source: Source, section: _Section) -> Iterator[_Section]:
+    """Yield the entries of a list with what they inherit from; of several entries with the same name only the last."""
+    assert option.part is not None
+    kind = section_of(option.part).kind
+    entries = section.raw.get(option.key) or []
     last = {item["name"]: place for place, item in enumerate(entries)}
-    for place in last.values():
-        yield _Section((*path, key, place), entries[place], kind)
+    named = {
+        name: _Section((*section.path, option.key, place), entries[place], kind, (section, *section.upper))
+        for name, place in last.items()
+    }
+    for part in named.values():
+        yield _with_parents(part, named) if option.part is Diskimage else part
 
 
-def _options(
-    source: Source, section: _Section, values: Any, inherited: tuple[str, ...] = ()
-) -> Iterator[dict[str, Any]]:
-    """Yield the options of a section."""
-    for item in dataclasses.fields(values):
-        if item.name not in _NESTED:
-            key = item.name.replace("_", "-")
-            upper = section.upper if key in inherited else ()
-            yield _row(source, dataclasses.replace(section, upper=upper), key, getattr(values, item.name))
+def _with_parents(image: _Section, images: Mapping[str, _Section]) -> _Section:
+    line = lineage(image.raw, {name: one.raw for name, one in images.items()})
+    parents = [images[str(item["name"])] for item in reversed(line[:-1])]
+    upper = tuple(dataclasses.replace(one, kind=f"diskimage {one.raw['name']}") for one in parents)
+    return dataclasses.replace(image, upper=upper)
+
+
+def _options(values: Any, source: Source, section: _Section) -> Iterator[dict[str, Any]]:
+    """Yield the options of a section that are single values."""
+    for name, option in options_of(type(values)).items():
+        if option.part is None and name not in ("name", "limits"):
+            upper = tuple(one for one in section.upper if _hands_down(one, option))
+            yield _row(source, dataclasses.replace(section, upper=upper), option.key, getattr(values, name))
+
+
+def _hands_down(upper: _Section, option: Option) -> bool:
+    """Return True when an option without a value has that of a section above, or of a parent of its diskimage."""
+    return bool(option.inherits) and (option.inherits not in ABOVE or upper.kind == option.inherits)
 
 
 def _row(source: Source, section: _Section, key: str, value: Any) -> dict[str, Any]:

@@ -67,9 +67,9 @@ def serve(
     watch.begin(config, source.problems)
     picture = Picture(config)
     wake = threading.Event()
-    address = config.webapp_listen_address if host is None else host
+    address = config.webapp.listen_address if host is None else host
     application = Application(picture, visitors=visitors)
-    with Listening(application, address, config.webapp_port if port is None else port) as listening:
+    with Listening(application, address, config.webapp.port if port is None else port) as listening:
         picture.open(lambda line: say(Trouble(line)), opened=application.prepare)
         try:
             say(f"listening on {listening.address}")

@@ -123,7 +123,12 @@ class LaunchInProgress:
     def rules(self) -> LaunchRules:
         """The provider's settings for launches."""
         provider = self.actor.provider
-        return LaunchRules(provider.launch_timeout, provider.boot_timeout, provider.launch_retries)
+        return LaunchRules(provider.launch_timeout, provider.launch_retries)
+
+    @property
+    def boot_timeout(self) -> float:
+        """The most seconds from an address to an answer by ssh."""
+        return self.actor.provider.boot_timeout
 
     @property
     def is_queued(self) -> bool:

@@ -73,7 +73,7 @@ class Reaching:
             key=node.id,
             address=node.interface_ip,
             port=node.connection_port,
-            deadline=actor.provider.boot_timeout,
+            deadline=ongoing.boot_timeout,
             want_keys=node.connection_type in SCANNED_TYPES,
         )
         self._scanner.submit(job)

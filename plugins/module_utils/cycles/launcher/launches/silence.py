@@ -68,7 +68,7 @@ class Silence:
         for ongoing in self._in_progress.values():
             if ongoing is besides or ongoing.launch.phase != Phase.REACHING or ongoing.launch.active_at is None:
                 continue
-            if now - ongoing.launch.active_at >= HALF * ongoing.rules.boot_timeout:
+            if now - ongoing.launch.active_at >= HALF * ongoing.boot_timeout:
                 yield guest_of(ongoing)
 
     def _stored(self, provider: str, now: float) -> Iterator[tuple[float, Guest]]:

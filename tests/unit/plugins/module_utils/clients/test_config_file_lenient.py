@@ -119,4 +119,4 @@ def test_what_nodepool_converts_is_converted():
 
 def test_the_web_service_has_its_section():
     config = parse(changed(("webapp",), {"port": 8006}, changed(("providers", 1), ...)), strict=True)
-    assert (config.warnings, config.webapp_port, config.webapp_listen_address) == ((), 8006, "127.0.0.1")
+    assert (config.warnings, config.webapp.port, config.webapp.listen_address) == ((), 8006, "127.0.0.1")

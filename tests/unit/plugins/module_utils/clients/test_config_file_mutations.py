@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import parse_config
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.schema import NODEPOOL
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.schema import NODEPOOL_SCHEMA
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError
 from tests.support.config_texts import keys_of, parse, valid_document
 from tests.support.effort import examples
 
-KEYS = sorted(keys_of(NODEPOOL))
+KEYS = sorted(keys_of(NODEPOOL_SCHEMA))
 SCALARS = (
     st.none()
     | st.booleans()

@@ -19,7 +19,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model import owne
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Server
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import IN_FLIGHT, Launch, Phase
 
-RULES = LaunchRules(launch_timeout=600.0, boot_timeout=60.0, retries=3)
+RULES = LaunchRules(launch_timeout=600.0, retries=3)
 NOW = 1000.0
 PHASES = [value for name, value in vars(Phase).items() if name.isupper()]
 

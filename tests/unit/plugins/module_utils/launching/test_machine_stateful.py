@@ -18,7 +18,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud impor
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import Launch, Phase, make_mark
 from tests.support.effort import examples
 
-RULES = LaunchRules(launch_timeout=100.0, boot_timeout=20.0, retries=3)
+RULES = LaunchRules(launch_timeout=100.0, retries=3)
 EDGES = {
     Phase.QUEUED: {Phase.CREATING},
     Phase.CREATING: {Phase.BOOTING, Phase.UNCLEAR, Phase.QUEUED, Phase.FAILED},

@@ -5,21 +5,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.schema import (
-    CLOUD_IMAGE,
-    DISKIMAGE,
-    LABEL,
-    NODEPOOL,
-    POOL,
-    POOL_LABEL,
-    PROVIDER,
-    PROVIDER_DISKIMAGE,
-    ZOOKEEPER_SERVER,
-)
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.options import keys_of, options_of
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.schema import shown_default
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import Limits
 from tests.support.config_texts import changed, parse, valid_document
 
@@ -39,30 +31,39 @@ providers:
 
 
 def objects(config):
-    """One object of each kind with the schema of its section."""
+    """One object of each kind of section."""
     provider = config.providers["east"]
     pool = provider.pools["main"]
     return [
-        (config, NODEPOOL),
-        (config.zookeeper.servers[0], ZOOKEEPER_SERVER),
-        (config.labels["small"], LABEL),
-        (config.diskimages["debian"], DISKIMAGE),
-        (provider, PROVIDER),
-        (provider.diskimages["debian"], PROVIDER_DISKIMAGE),
-        (provider.cloud_images["rocky"], CLOUD_IMAGE),
-        (pool, POOL),
-        (pool.labels["small"], POOL_LABEL),
+        config,
+        config.zookeeper,
+        config.zookeeper.servers[0],
+        config.webapp,
+        config.labels["small"],
+        config.diskimages["debian"],
+        provider,
+        provider.diskimages["debian"],
+        provider.cloud_images["rocky"],
+        pool,
+        pool.labels["small"],
     ]
 
 
-@pytest.mark.parametrize("index", range(9))
+@pytest.mark.parametrize("index", range(11))
 def test_the_default_that_the_schema_shows_is_the_one_that_is_used(index):
-    built, schema = objects(parse(BARE))[index]
-    elsewhere = {"driver", "max-concurrency", "zookeeper-timeout", "abstract"}
-    shown = {key: value["default"] for key, value in schema["properties"].items() if "default" in value}
-    assert {key: getattr(built, key.replace("-", "_")) for key in shown if key not in elsewhere} == {
-        key: value for key, value in shown.items() if key not in elsewhere
+    built = objects(parse(BARE))[index]
+    shown = {name: shown_default(option) for name, option in options_of(type(built)).items() if option.part is None}
+    assert {name: getattr(built, name) for name, value in shown.items() if value is not None} == {
+        name: value for name, value in shown.items() if value is not None
     }
+
+
+def test_each_attribute_of_a_section_is_an_option():
+    for built in objects(parse(BARE)):
+        fields = {item.name for item in dataclasses.fields(built)} - {"path", "warnings"}
+        assert set(options_of(type(built))) == fields
+        keys = [option.key for option in keys_of(type(built))]
+        assert len(set(keys)) == len(keys)
 
 
 def test_defaults_without_a_key_of_the_same_name():
@@ -70,7 +71,7 @@ def test_defaults_without_a_key_of_the_same_name():
     assert config.providers["east"].max_concurrency == math.inf
     assert config.zookeeper.timeout == 10.0
     assert config.zookeeper.tls is None
-    assert (config.webapp_port, config.webapp_listen_address) == (8005, "127.0.0.1")
+    assert (config.webapp.port, config.webapp.listen_address) == (8005, "127.0.0.1")
     assert config.providers["east"].pools["main"].max_servers == math.inf
 
 

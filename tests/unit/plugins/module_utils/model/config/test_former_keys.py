@@ -7,24 +7,25 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config import former_keys, schema
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config import former_keys, types
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.options import keys_of
 
 PRESENT = {
-    (): schema.NODEPOOL,
-    ("labels",): schema.LABEL,
-    ("diskimages",): schema.DISKIMAGE,
-    ("providers",): schema.PROVIDER,
-    ("providers", "pools"): schema.POOL,
-    ("providers", "pools", "labels"): schema.POOL_LABEL,
-    ("providers", "diskimages"): schema.PROVIDER_DISKIMAGE,
-    ("providers", "cloud-images"): schema.CLOUD_IMAGE,
+    (): types.NodepoolConfig,
+    ("labels",): types.Label,
+    ("diskimages",): types.Diskimage,
+    ("providers",): types.Provider,
+    ("providers", "pools"): types.Pool,
+    ("providers", "pools", "labels"): types.PoolLabel,
+    ("providers", "diskimages"): types.ProviderDiskimage,
+    ("providers", "cloud-images"): types.CloudImage,
 }
 
 
 def test_no_former_key_is_a_present_one():
     for table in (former_keys._PARTS, former_keys._GENERATED):
         for section, keys in table.items():
-            assert not set(keys) & set(PRESENT[section]["properties"])
+            assert not set(keys) & {option.key for option in keys_of(PRESENT[section])}
 
 
 @pytest.mark.parametrize(

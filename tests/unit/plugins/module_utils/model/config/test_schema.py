@@ -5,26 +5,28 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import jsonschema
 import pytest
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config import types
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.messages import _RULES
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.options import keys_of as keys_of_section
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.schema import (
-    NODEPOOL,
-    SECURE,
+    NODEPOOL_SCHEMA,
+    SECURE_SCHEMA,
 )
+from tests.config_docs.rendering import editor_schema, rendered_files, tables
 from tests.support.config_texts import changed, keys_of, valid_document
-from tests.support.editor_schema import TARGET, editor_schema, rendered
 
 
-def test_the_file_for_editors_is_up_to_date():
-    assert TARGET.read_text(encoding="utf-8") == rendered(), "run: python -m tests.support.editor_schema"
+@pytest.mark.parametrize(("path", "text"), rendered_files().items(), ids=lambda value: getattr(value, "name", ""))
+def test_what_is_written_from_the_options_is_up_to_date(path, text):
+    assert path.read_text(encoding="utf-8") == text, "run: .venv/bin/python -m tests.config_docs"
 
 
-@pytest.mark.parametrize("schema", [NODEPOOL, SECURE, editor_schema()])
+@pytest.mark.parametrize("schema", [NODEPOOL_SCHEMA, SECURE_SCHEMA, editor_schema()])
 def test_the_schemas_are_schemas(schema):
     jsonschema.Draft202012Validator.check_schema(schema)
 
@@ -36,10 +38,16 @@ def test_the_schema_alone_accepts_and_refuses():
     assert not validator.is_valid(changed(("providers", 0, "pools", 0, "labels", 0, "min-ram"), ...))
 
 
-def test_each_key_is_documented():
-    words = set(re.findall(r"[\w-]+", (TARGET.parent / "configuration.md").read_text(encoding="utf-8")))
-    assert {"labels", "host", "cert"} <= keys_of(NODEPOOL)
-    assert keys_of(NODEPOOL) - words == set()
+def sections(cls: type) -> set[type]:
+    """The sections that a file may have in a section of that class."""
+    inner = [option.part for option in keys_of_section(cls) if option.part is not None]
+    return {*inner}.union(*map(sections, inner))
+
+
+def test_the_manual_has_a_table_of_each_section():
+    assert {"Label", "PoolLabel"} <= set(tables())
+    assert set(tables()) == {"NodepoolConfig", *(cls.__name__ for cls in sections(types.NodepoolConfig))}
+    assert {"labels", "host", "cert"} <= keys_of(NODEPOOL_SCHEMA)
 
 
 def rules_without_words(schema: Any, path: str = "") -> list[str]:
@@ -54,5 +62,5 @@ def rules_without_words(schema: Any, path: str = "") -> list[str]:
 
 
 def test_each_rule_that_a_person_cannot_read_has_words():
-    assert rules_without_words(NODEPOOL) == []
+    assert rules_without_words(NODEPOOL_SCHEMA) == []
     assert rules_without_words({"a": {"oneOf": [{}]}}) == [".a"]

@@ -1,0 +1,44 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The keys that limit what a pool or a tenant may use, and their resources."""
+
+from __future__ import annotations
+
+from ..resources import (
+    CORES,
+    INSTANCES,
+    RAM,
+    VOLUME_GB,
+    VOLUMES,
+    Limits,
+)
+from .option_kinds import count
+from .options import MOST, Raw
+
+LIMITS = {
+    "max-servers": count("Most servers.", unit="servers"),
+    "max-cores": count("Most cores.", unit="cores"),
+    "max-ram": count("Most memory, in MiB.", unit="MiB"),
+    "max-volumes": count("Most volumes.", unit="volumes"),
+    "max-volume-gb": count("Most space on volumes, in GB.", unit="GB"),
+}
+OTHER_LIMIT = {
+    "description": "Most of a resource of that name.",
+    "type": ["integer", "null"],
+    "minimum": 0,
+    "maximum": MOST,
+}
+LIMIT_KEYS = dict(zip(LIMITS, (INSTANCES, CORES, RAM, VOLUMES, VOLUME_GB), strict=True))
+"""The keys of limits, each with its resource."""
+
+
+def limits_of(item: Raw) -> Limits:
+    """Return the limits that an entry names."""
+    return Limits({resource: int(item[key]) for key, resource in LIMIT_KEYS.items() if item.get(key) is not None})
+
+
+def all_limits_of(item: Raw) -> Limits:
+    """Return the limits of a tenant's entry, also those of resources with other names."""
+    others = {key: value for key, value in item.items() if not key.startswith(("max-", "tenant"))}
+    return Limits({**{key: int(value) for key, value in others.items() if value is not None}, **limits_of(item)})
