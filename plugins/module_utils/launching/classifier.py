@@ -12,41 +12,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from ..clients.openstack.quota import own_words, quota_resources
 from ..model import owner
 from ..model.errors import CloudAuthError, CloudError, CloudQuotaRefused, CloudUnavailable
-from ..model.resources import FLOATING_IPS, INSTANCES, PORTS, VOLUMES
-
-HOSTS = "hosts"
-"""Room on hypervisors for one flavor in one zone: no quota, so it shows only in servers that fail."""
-ADDRESSES = "addresses"
-"""Addresses or ports in the networks of one label."""
-CREATES = "creates"
-"""Every create of the pool: the account may not create servers at all."""
-REACH = "reach"
-"""Servers that answer by ssh in the networks of one label, in one zone."""
-
-FAULT = "fault"
-"""Stands for the call where a server went to ERROR after its create was accepted."""
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What a cloud answered to a launch.
-
-    :ivar call: the kind of call, as ``POST /servers``; :data:`FAULT` for the fault of a server.
-    :ivar status: the HTTP status, or the code of the fault; None if there was no answer.
-    :ivar error_type: the machine-readable type in the body; "" without one.
-    :ivar text: the words.
-    """
-
-    call: str
-    status: int | None
-    error_type: str = ""
-    text: str = ""
+from ..model.resources import FLOATING_IPS, INSTANCES
+from .known_answers import FAULT, FLOATING, RULES, SERVERS, Answer, Rule
 
 
 @dataclass(frozen=True)
@@ -82,8 +55,8 @@ NOTHING_ELSE = Seen()
 class Verdict:
     """Whose fault it is.
 
-    :ivar resources: what is used up: names of :mod:`..model.resources`, :data:`HOSTS`, :data:`ADDRESSES`,
-        :data:`CREATES`, :data:`REACH`. It is frozen in the pool.
+    :ivar resources: what is used up: names of :mod:`..model.resources` or :mod:`.known_answers`. It is frozen in the
+        pool.
     :ivar names: what the answer says does not exist: ``flavor``, ``image``, ``network``, ``group``, ``key``, ``zone``;
         ``name`` if the name of the server is taken. It is read anew before the failure counts.
     :ivar wrong: the field of the create that is wrong; "" if none is named.
@@ -137,240 +110,6 @@ COURSES = {
 }
 
 
-@dataclass(frozen=True)
-class Rule:
-    """One row of the table. A rule holds if the call and the status fit, and the type or the words, if any are given.
-
-    :ivar shows: the row for people.
-    :ivar calls: how the kind of call begins; "" for any.
-    :ivar types: machine-readable types. Words are looked at only if the type is none of them.
-    """
-
-    owner: str
-    shows: str
-    calls: str = ""
-    statuses: frozenset[int] = frozenset()
-    types: frozenset[str] = frozenset()
-    words: str = ""
-    resource: str = ""
-    names: str = ""
-    pattern: re.Pattern[str] = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "pattern", re.compile(self.words or r"(?!)", re.IGNORECASE | re.DOTALL))
-
-    def holds(self, answer: Answer) -> bool:
-        """Return True if the rule knows the answer."""
-        if not answer.call.startswith(self.calls) or (self.statuses and answer.status not in self.statuses):
-            return False
-        if not self.types and not self.words:
-            return True
-        return answer.error_type in self.types or self.pattern.search(answer.text) is not None
-
-
-def _these(*statuses: int) -> frozenset[int]:
-    return frozenset(statuses)
-
-
-_SERVERS, _FLOATING, _PORTS = "POST /servers", "POST /floatingips", "POST /ports"
-RULES = (
-    Rule(owner.ACCOUNT, "the credentials are not accepted", statuses=_these(401)),
-    Rule(
-        owner.CAPACITY,
-        "no floating IP or no address for one",
-        calls=_FLOATING,
-        types=frozenset({"OverQuota", "ExternalIpAddressExhausted", "IpAddressGenerationFailure"}),
-        words=r"quota exceeded|no more (ip addresses|floating)|unable to find any ip address",
-        resource=FLOATING_IPS,
-    ),
-    Rule(
-        owner.LABEL,
-        "the floating IP cannot reach the network of the server (nat_source, nat_destination)",
-        calls=_FLOATING,
-        types=frozenset({"ExternalGatewayForFloatingIPNotFound"}),
-        words=r"is not reachable from subnet|does not contain any ipv4 subnet",
-    ),
-    # nova of before 2018 says so too when a build failed on each host it was tried on.
-    Rule(
-        owner.UNKNOWN,
-        "the build failed on every host on which nova tried it",
-        calls=FAULT,
-        words=r"exceeded max(imum)?( number of retries| scheduling attempts)|exhausted all hosts",
-    ),
-    Rule(
-        owner.CAPACITY,
-        "no host for the flavor",
-        words=r"no valid host|insufficient compute resources|not enough hosts|no available (host|compute)"
-        r"|cannot allocate memory|no space left on device|insufficient free memory|pci ?device ?request"
-        r"|no suitable (host|node)|claim(ing)? .{0,40}failed|computeresourcesunavailable",
-        resource=HOSTS,
-    ),
-    Rule(
-        owner.CAPACITY,
-        "no address or no port in the network",
-        types=frozenset(
-            {
-                "IpAddressGenerationFailure",
-                "IpAddressGenerationFailureAllSubnets",
-                "MacAddressGenerationFailure",
-                "NoNetworkAvailable",
-            }
-        ),
-        words=r"no fixed ip addresses|no more (fixed )?ip|no free ip|unable to generate unique mac"
-        r"|ip ?address ?generation ?failure",
-        resource=ADDRESSES,
-    ),
-    Rule(
-        owner.CAPACITY,
-        "no port left in the quota",
-        words=r"(number of|maximum) ports exceeded|quota exceeded for resources: \['port'\]",
-        resource=PORTS,
-    ),
-    Rule(
-        owner.CAPACITY,
-        "no room for a volume",
-        words=r"no valid backend|no weighed backends|insufficient free space for volume"
-        r"|volume \S+ did not finish being created",
-        resource=VOLUMES,
-    ),
-    Rule(
-        owner.LABEL,
-        "more metadata than the quota allows",
-        statuses=_these(400, 403),
-        words=r"number of metadata items exceeds",
-    ),
-    Rule(
-        owner.LABEL,
-        "the body of the create is too large for a proxy",
-        calls=_SERVERS,
-        statuses=_these(413),
-        words=r"\b(request|body|payload|entity|content) (entity |body |is )?(exceeds|size|too large|too long|length)",
-    ),
-    Rule(
-        owner.CAPACITY,
-        "a quota or a limit is used up",
-        types=frozenset({"OverQuota", "QuotaExceeded"}),
-        words=r"quota|limitexceeded|limit exceeded|is over (a )?limit|too many servers in group"
-        r"|maximum number of \S+( ips)?( allowed)? ?(\(\d+\) )?exceeded",
-    ),
-    Rule(
-        owner.NETWORK,
-        "the network could not be allocated or bound",
-        calls=FAULT,
-        words=r"failed to allocate the network|virtual interface creation failed|binding failed for port"
-        r"|unexpected vif_type|port binding|cannot bind a port|did not say in time that the ports",
-        resource=ADDRESSES,
-    ),
-    Rule(
-        owner.CLOUD,
-        "a service behind nova is away",
-        calls=FAULT,
-        words=r"timed out|timeout|unable to establish connection|connection (refused|to \S+ failed|aborted|reset)"
-        r"|max retries exceeded|service unavailable|keystoneauth1|messagingtimeout|amqp|dberror|pymysql"
-        r"|unexpected api error|remote error|cannot reach|cannot use its database|by the message queue"
-        r"|not mapped to any cell|cell \S+ is not responding|resource ?provider|placement ?api"
-        r"|when nova called it",
-    ),
-    Rule(
-        owner.IMAGE,
-        "the image is not usable, or too large for the flavor",
-        words=r"flavor's (memory|disk) is (too small|smaller)|can not find requested image|failed to get image"
-        r"|image \S+ (is not active|could not be found|is unacceptable)|image is (invalid|unacceptable|corrupt)"
-        r"|imageunacceptable|invalid image|image verification failed|no disk image found|converted to raw"
-        r"|checksum.{0,80}(image|mismatch)|image.{0,80}checksum|fixed image \S+ virtual size"
-        r"|image.{0,200}against the flavor|(set|defined|specified) in.{0,40}image and.{0,40}flavor",
-        names="image",
-    ),
-    Rule(
-        owner.LABEL,
-        "the flavor does not exist",
-        statuses=_these(400, 404),
-        words=r"flavor \S+ could not be found|invalid flavorref|flavor.{0,80}not found|unable to find flavor",
-        names="flavor",
-    ),
-    Rule(
-        owner.LABEL,
-        "the zone does not exist",
-        statuses=_these(400, 404),
-        words=r"availability zone.{0,40}(not available|not found|does not exist)",
-        names="zone",
-    ),
-    Rule(
-        owner.LABEL,
-        "the keypair does not exist",
-        statuses=_these(400, 404),
-        words=r"invalid key_name|keypair \S+ not found",
-        names="key",
-    ),
-    Rule(
-        owner.LABEL,
-        "the security group does not exist, or two have its name",
-        statuses=_these(400, 404, 409),
-        types=frozenset({"SecurityGroupNotFound"}),
-        words=r"security.?group.{0,200}(not found|could not be found)|unable to find security.?group"
-        r"|multiple security.?group",
-        names="group",
-    ),
-    Rule(
-        owner.LABEL,
-        "the network does not exist, or is none that servers may use",
-        statuses=_these(400, 403, 404, 409),
-        types=frozenset({"NetworkNotFound", "NoUniqueMatch"}),
-        words=r"network \S+ could not be found|requires a subnet|(more than one|multiple) possible network"
-        r"|not allowed to create an interface on external network|field/attribute (uuid|networks)\b",
-        names="network",
-    ),
-    Rule(
-        owner.LABEL,
-        "the security group does not exist",
-        calls=FAULT,
-        words=r"security.?group.{0,200}(not found|could not be found)",
-        names="group",
-    ),
-    Rule(
-        owner.LABEL,
-        "the network does not let servers in",
-        calls=FAULT,
-        words=r"not allowed to create an interface on external network|network \S+ could not be found",
-        names="network",
-    ),
-    Rule(
-        owner.US,
-        "the name of the server is taken",
-        calls=_SERVERS,
-        statuses=_these(400, 409),
-        words=r"instance .{1,300} already exists",
-        names="name",
-    ),
-    Rule(
-        owner.LABEL,
-        "a field of the create is wrong; *request* if its value comes from the request",
-        calls=_SERVERS,
-        statuses=_these(400, 413),
-        words=r"invalid input for field/attribute|user.?data too large|metadata property (key|value)"
-        r"|request entity too large|invalid metadata|user data needs to be valid|block device mapping is invalid"
-        r"|blank volumes|volume (size )?\S* ?is (too small|smaller)|(duplicate|bad) networks"
-        r"|(instance|server) ?group.{0,80}(not found|could not be found|not supported)",
-    ),
-    Rule(owner.LABEL, "what the create sends is too large", calls=_SERVERS, statuses=_these(413)),
-    Rule(
-        owner.LABEL,
-        "the flavor needs a volume to boot from",
-        calls=_SERVERS,
-        statuses=_these(400, 403),
-        words=r"only volume-backed servers are allowed",
-    ),
-    Rule(
-        owner.LABEL,
-        "the network of the floating IP is not an external one",
-        calls=_FLOATING,
-        statuses=_these(400),
-        words=r"is not a valid external network",
-    ),
-    Rule(owner.ACCOUNT, "the account may not do this", statuses=_these(403), resource=CREATES),
-)
-"""Ordered: the first rule that holds decides."""
-
 _PREFIX = re.compile(r"^.{0,400}?was answered with \d+:?", re.DOTALL)
 """What the client puts before the words of the cloud; it has the name of the provider, which may be any word."""
 _NO_CREATES = re.compile(r"policy doesn't allow \S*servers:create to be", re.IGNORECASE)
@@ -393,7 +132,7 @@ def classify(answer: Answer, seen: Seen = NOTHING_ELSE) -> Verdict:
 def of_error(error: CloudError, seen: Seen = NOTHING_ELSE) -> Verdict:
     """Return whose fault the error of a call is."""
     if isinstance(error, CloudQuotaRefused):
-        other = FLOATING_IPS if error.call == _FLOATING else INSTANCES
+        other = FLOATING_IPS if error.call == FLOATING else INSTANCES
         return Verdict(owner.CAPACITY, error.resources or (other,))
     if isinstance(error, CloudAuthError):
         return Verdict(owner.ACCOUNT)
@@ -442,7 +181,7 @@ def _refined(rule: Rule, answer: Answer, seen: Seen) -> Verdict:
         if seen.label_succeeds or seen.others_succeed:
             return Verdict(_by_signs(answer, seen))
         others_too = seen.same_for_others or seen.same_for_all or seen.persistent
-        if answer.call.startswith(_SERVERS) and not (others_too or _NO_CREATES.search(answer.text)):
+        if answer.call.startswith(SERVERS) and not (others_too or _NO_CREATES.search(answer.text)):
             # It may be the data of one request, or a flavor, that is forbidden: nobody else waits for it.
             return Verdict(owner.UNKNOWN)
     return verdict
@@ -459,7 +198,7 @@ def _by_signs(answer: Answer, seen: Seen) -> str:
         return owner.CLOUD
     if seen.label_succeeds:
         # Its label, image and flavor work for others. A refusal is then its own; a server in ERROR is bad luck.
-        return owner.REQUEST if answer.call == _SERVERS and seen.lasting else owner.UNKNOWN
+        return owner.REQUEST if answer.call == SERVERS and seen.lasting else owner.UNKNOWN
     if seen.elsewhere and seen.others_succeed:
         return owner.LABEL
     shared = seen.same_for_others and (seen.others_succeed or seen.lasting)

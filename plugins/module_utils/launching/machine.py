@@ -19,7 +19,12 @@ from ..model.backoff import backoff
 from ..model.cloud import Server
 from ..model.launch import Launch, Phase
 from ..model.resources import ORDER
-from .classifier import COURSES, Tries, Verdict, of_fault
+from .classifier import (
+    COURSES,
+    Tries,
+    Verdict,
+    of_fault,
+)
 
 SETTLE_SECONDS = 10.0
 """Seconds during which an unanswered create may still appear as a server; only then another one is made."""

@@ -15,8 +15,13 @@ from dataclasses import dataclass, replace
 
 from ..model.freeze import ANSWERING, Evidence, Freeze
 from ..model.owner import ACCOUNT
-from .classifier import ADDRESSES, CREATES, HOSTS, REACH
 from .freezing import MEMORY, pause_after
+from .known_answers import (
+    ADDRESSES,
+    CREATES,
+    HOSTS,
+    REACH,
+)
 
 _KINDS = (HOSTS, ADDRESSES, CREATES, REACH)
 FIRST_PAUSE = 3.0

@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from ..model import owner
-from .classifier import REACH, Verdict
+from .classifier import Verdict
+from .known_answers import REACH
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any
 from ....clients.zookeeper.link.batch import Batch
 from ....clients.zookeeper.locks import Held
 from ....launching.builds import Build
-from ....launching.classifier import REACH
+from ....launching.known_answers import REACH
 from ....launching.machine import Failure, LaunchRules
 from ....launching.narrow import Shape
 from ....model.cloud import Flavor, Server

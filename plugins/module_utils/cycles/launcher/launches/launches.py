@@ -11,7 +11,12 @@ from collections.abc import Sequence
 from ....clients.ssh import Scanner, ScanResult
 from ....clients.zookeeper.locks import Held
 from ....launching import machine
-from ....launching.classifier import Verdict, of_broken_create, of_error, of_fault
+from ....launching.classifier import (
+    Verdict,
+    of_broken_create,
+    of_error,
+    of_fault,
+)
 from ....launching.create_checks import Unfit
 from ....launching.elsewhere import wants_another_place
 from ....launching.machine import SETTLE_SECONDS, Failure, Step

@@ -9,9 +9,15 @@ from collections.abc import Iterable
 
 from ....clients.zookeeper.link.batch import Batch
 from ....launching import machine, record
-from ....launching.classifier import COURSES, HOSTS, LABEL_BREAKER, REACH, Seen, Verdict
+from ....launching.classifier import (
+    COURSES,
+    LABEL_BREAKER,
+    Seen,
+    Verdict,
+)
 from ....launching.harvest import CREATED, WASTED
 from ....launching.harvest import READY as READY_NODE
+from ....launching.known_answers import HOSTS, REACH
 from ....launching.machine import Failure
 from ....launching.narrow import split
 from ....model import owner

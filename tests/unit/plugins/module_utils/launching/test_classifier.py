@@ -13,13 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.classifier import (
-    ADDRESSES,
     COURSES,
-    CREATES,
-    FAULT,
-    HOSTS,
-    RULES,
-    Answer,
     Seen,
     Tries,
     Verdict,
@@ -27,6 +21,14 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.classif
     of_broken_create,
     of_error,
     of_fault,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.known_answers import (
+    ADDRESSES,
+    CREATES,
+    FAULT,
+    HOSTS,
+    RULES,
+    Answer,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.reachability import SIGNS
 from ansible_collections.stackci.nodepool.plugins.module_utils.model import owner

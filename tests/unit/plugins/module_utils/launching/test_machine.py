@@ -8,7 +8,8 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching import machine
-from ansible_collections.stackci.nodepool.plugins.module_utils.launching.classifier import ADDRESSES, HOSTS, Verdict
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.classifier import Verdict
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.known_answers import ADDRESSES, HOSTS
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.machine import (
     SETTLE_SECONDS,
     Failure,

@@ -10,7 +10,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.launching.classifier import ADDRESSES, CREATES, HOSTS
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.known_answers import ADDRESSES, CREATES, HOSTS
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.narrow import (
     FIRST_PAUSE,
     Shape,

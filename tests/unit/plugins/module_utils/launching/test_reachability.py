@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.launching.classifier import COURSES, REACH
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.classifier import COURSES
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.known_answers import REACH
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.reachability import (
     NOTHING_AROUND,
     SIGNS,

@@ -1,0 +1,279 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The answers of clouds that are known, each with its owner: the table of :mod:`.classifier`. No I/O.
+
+A rule looks at the call, the status and the machine-readable type first, and at words only where OpenStack gives
+nothing else: nova stores the fault of a server as a text, and answers most refusals of a create with the same type.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from ..model import owner
+from ..model.resources import FLOATING_IPS, PORTS, VOLUMES
+
+HOSTS = "hosts"
+"""Room on hypervisors for one flavor in one zone: no quota, so it shows only in servers that fail."""
+ADDRESSES = "addresses"
+"""Addresses or ports in the networks of one label."""
+CREATES = "creates"
+"""Every create of the pool: the account may not create servers at all."""
+REACH = "reach"
+"""Servers that answer by ssh in the networks of one label, in one zone."""
+
+FAULT = "fault"
+"""Stands for the call where a server went to ERROR after its create was accepted."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a cloud answered to a launch.
+
+    :ivar call: the kind of call, as ``POST /servers``; :data:`FAULT` for the fault of a server.
+    :ivar status: the HTTP status, or the code of the fault; None if there was no answer.
+    :ivar error_type: the machine-readable type in the body; "" without one.
+    :ivar text: the words.
+    """
+
+    call: str
+    status: int | None
+    error_type: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One row of the table. A rule holds if the call and the status fit, and the type or the words, if any are given.
+
+    :ivar shows: the row for people.
+    :ivar calls: how the kind of call begins; "" for any.
+    :ivar types: machine-readable types. Words are looked at only if the type is none of them.
+    """
+
+    owner: str
+    shows: str
+    calls: str = ""
+    statuses: frozenset[int] = frozenset()
+    types: frozenset[str] = frozenset()
+    words: str = ""
+    resource: str = ""
+    names: str = ""
+    pattern: re.Pattern[str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "pattern", re.compile(self.words or r"(?!)", re.IGNORECASE | re.DOTALL))
+
+    def holds(self, answer: Answer) -> bool:
+        """Return True if the rule knows the answer."""
+        if not answer.call.startswith(self.calls) or (self.statuses and answer.status not in self.statuses):
+            return False
+        if not self.types and not self.words:
+            return True
+        return answer.error_type in self.types or self.pattern.search(answer.text) is not None
+
+
+def _these(*statuses: int) -> frozenset[int]:
+    return frozenset(statuses)
+
+
+SERVERS, FLOATING = "POST /servers", "POST /floatingips"
+RULES = (
+    Rule(owner.ACCOUNT, "the credentials are not accepted", statuses=_these(401)),
+    Rule(
+        owner.CAPACITY,
+        "no floating IP or no address for one",
+        calls=FLOATING,
+        types=frozenset({"OverQuota", "ExternalIpAddressExhausted", "IpAddressGenerationFailure"}),
+        words=r"quota exceeded|no more (ip addresses|floating)|unable to find any ip address",
+        resource=FLOATING_IPS,
+    ),
+    Rule(
+        owner.LABEL,
+        "the floating IP cannot reach the network of the server (nat_source, nat_destination)",
+        calls=FLOATING,
+        types=frozenset({"ExternalGatewayForFloatingIPNotFound"}),
+        words=r"is not reachable from subnet|does not contain any ipv4 subnet",
+    ),
+    # nova of before 2018 says so too when a build failed on each host it was tried on.
+    Rule(
+        owner.UNKNOWN,
+        "the build failed on every host on which nova tried it",
+        calls=FAULT,
+        words=r"exceeded max(imum)?( number of retries| scheduling attempts)|exhausted all hosts",
+    ),
+    Rule(
+        owner.CAPACITY,
+        "no host for the flavor",
+        words=r"no valid host|insufficient compute resources|not enough hosts|no available (host|compute)"
+        r"|cannot allocate memory|no space left on device|insufficient free memory|pci ?device ?request"
+        r"|no suitable (host|node)|claim(ing)? .{0,40}failed|computeresourcesunavailable",
+        resource=HOSTS,
+    ),
+    Rule(
+        owner.CAPACITY,
+        "no address or no port in the network",
+        types=frozenset(
+            {
+                "IpAddressGenerationFailure",
+                "IpAddressGenerationFailureAllSubnets",
+                "MacAddressGenerationFailure",
+                "NoNetworkAvailable",
+            }
+        ),
+        words=r"no fixed ip addresses|no more (fixed )?ip|no free ip|unable to generate unique mac"
+        r"|ip ?address ?generation ?failure",
+        resource=ADDRESSES,
+    ),
+    Rule(
+        owner.CAPACITY,
+        "no port left in the quota",
+        words=r"(number of|maximum) ports exceeded|quota exceeded for resources: \['port'\]",
+        resource=PORTS,
+    ),
+    Rule(
+        owner.CAPACITY,
+        "no room for a volume",
+        words=r"no valid backend|no weighed backends|insufficient free space for volume"
+        r"|volume \S+ did not finish being created",
+        resource=VOLUMES,
+    ),
+    Rule(
+        owner.LABEL,
+        "more metadata than the quota allows",
+        statuses=_these(400, 403),
+        words=r"number of metadata items exceeds",
+    ),
+    Rule(
+        owner.LABEL,
+        "the body of the create is too large for a proxy",
+        calls=SERVERS,
+        statuses=_these(413),
+        words=r"\b(request|body|payload|entity|content) (entity |body |is )?(exceeds|size|too large|too long|length)",
+    ),
+    Rule(
+        owner.CAPACITY,
+        "a quota or a limit is used up",
+        types=frozenset({"OverQuota", "QuotaExceeded"}),
+        words=r"quota|limitexceeded|limit exceeded|is over (a )?limit|too many servers in group"
+        r"|maximum number of \S+( ips)?( allowed)? ?(\(\d+\) )?exceeded",
+    ),
+    Rule(
+        owner.NETWORK,
+        "the network could not be allocated or bound",
+        calls=FAULT,
+        words=r"failed to allocate the network|virtual interface creation failed|binding failed for port"
+        r"|unexpected vif_type|port binding|cannot bind a port|did not say in time that the ports",
+        resource=ADDRESSES,
+    ),
+    Rule(
+        owner.CLOUD,
+        "a service behind nova is away",
+        calls=FAULT,
+        words=r"timed out|timeout|unable to establish connection|connection (refused|to \S+ failed|aborted|reset)"
+        r"|max retries exceeded|service unavailable|keystoneauth1|messagingtimeout|amqp|dberror|pymysql"
+        r"|unexpected api error|remote error|cannot reach|cannot use its database|by the message queue"
+        r"|not mapped to any cell|cell \S+ is not responding|resource ?provider|placement ?api"
+        r"|when nova called it",
+    ),
+    Rule(
+        owner.IMAGE,
+        "the image is not usable, or too large for the flavor",
+        words=r"flavor's (memory|disk) is (too small|smaller)|can not find requested image|failed to get image"
+        r"|image \S+ (is not active|could not be found|is unacceptable)|image is (invalid|unacceptable|corrupt)"
+        r"|imageunacceptable|invalid image|image verification failed|no disk image found|converted to raw"
+        r"|checksum.{0,80}(image|mismatch)|image.{0,80}checksum|fixed image \S+ virtual size"
+        r"|image.{0,200}against the flavor|(set|defined|specified) in.{0,40}image and.{0,40}flavor",
+        names="image",
+    ),
+    Rule(
+        owner.LABEL,
+        "the flavor does not exist",
+        statuses=_these(400, 404),
+        words=r"flavor \S+ could not be found|invalid flavorref|flavor.{0,80}not found|unable to find flavor",
+        names="flavor",
+    ),
+    Rule(
+        owner.LABEL,
+        "the zone does not exist",
+        statuses=_these(400, 404),
+        words=r"availability zone.{0,40}(not available|not found|does not exist)",
+        names="zone",
+    ),
+    Rule(
+        owner.LABEL,
+        "the keypair does not exist",
+        statuses=_these(400, 404),
+        words=r"invalid key_name|keypair \S+ not found",
+        names="key",
+    ),
+    Rule(
+        owner.LABEL,
+        "the security group does not exist, or two have its name",
+        statuses=_these(400, 404, 409),
+        types=frozenset({"SecurityGroupNotFound"}),
+        words=r"security.?group.{0,200}(not found|could not be found)|unable to find security.?group"
+        r"|multiple security.?group",
+        names="group",
+    ),
+    Rule(
+        owner.LABEL,
+        "the network does not exist, or is none that servers may use",
+        statuses=_these(400, 403, 404, 409),
+        types=frozenset({"NetworkNotFound", "NoUniqueMatch"}),
+        words=r"network \S+ could not be found|requires a subnet|(more than one|multiple) possible network"
+        r"|not allowed to create an interface on external network|field/attribute (uuid|networks)\b",
+        names="network",
+    ),
+    Rule(
+        owner.LABEL,
+        "the security group does not exist",
+        calls=FAULT,
+        words=r"security.?group.{0,200}(not found|could not be found)",
+        names="group",
+    ),
+    Rule(
+        owner.LABEL,
+        "the network does not let servers in",
+        calls=FAULT,
+        words=r"not allowed to create an interface on external network|network \S+ could not be found",
+        names="network",
+    ),
+    Rule(
+        owner.US,
+        "the name of the server is taken",
+        calls=SERVERS,
+        statuses=_these(400, 409),
+        words=r"instance .{1,300} already exists",
+        names="name",
+    ),
+    Rule(
+        owner.LABEL,
+        "a field of the create is wrong; *request* if its value comes from the request",
+        calls=SERVERS,
+        statuses=_these(400, 413),
+        words=r"invalid input for field/attribute|user.?data too large|metadata property (key|value)"
+        r"|request entity too large|invalid metadata|user data needs to be valid|block device mapping is invalid"
+        r"|blank volumes|volume (size )?\S* ?is (too small|smaller)|(duplicate|bad) networks"
+        r"|(instance|server) ?group.{0,80}(not found|could not be found|not supported)",
+    ),
+    Rule(owner.LABEL, "what the create sends is too large", calls=SERVERS, statuses=_these(413)),
+    Rule(
+        owner.LABEL,
+        "the flavor needs a volume to boot from",
+        calls=SERVERS,
+        statuses=_these(400, 403),
+        words=r"only volume-backed servers are allowed",
+    ),
+    Rule(
+        owner.LABEL,
+        "the network of the floating IP is not an external one",
+        calls=FLOATING,
+        statuses=_these(400),
+        words=r"is not a valid external network",
+    ),
+    Rule(owner.ACCOUNT, "the account may not do this", statuses=_these(403), resource=CREATES),
+)
+"""Ordered: the first rule that holds decides."""
