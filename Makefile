@@ -21,7 +21,7 @@ MAKEFLAGS += --no-print-directory
 # Those whose virtual minutes cost the least.
 CHAOS_SEEDS := 101 102 105 106
 
-LINT   := ruff format-check yamllint ansible-lint docs-lint changelog-lint licences
+LINT   := ruff format-check unused yamllint ansible-lint docs-lint changelog-lint licences
 # The long ones first. The tests of "integration" wait for a third of their time, which the others fill.
 CHECKS := integration sanity types unit chaos matrix importer $(LINT)
 
@@ -132,6 +132,10 @@ ruff: setup
 
 format-check: setup
 	@$(STEP) $@ ruff format --check .
+
+# What only tests use counts as unused. Names that others use are listed in pyproject.toml.
+unused: setup
+	@$(STEP) $@ vulture
 
 yamllint: setup
 	@$(STEP) $@ yamllint --strict .

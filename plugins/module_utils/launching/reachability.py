@@ -86,9 +86,6 @@ class Around:
         return self.same_there or self.others_there
 
 
-NOTHING_AROUND = Around()
-
-
 @dataclass(frozen=True)
 class Sign:
     """One row of the table.

@@ -104,13 +104,12 @@ class Server:
 
 @dataclass(frozen=True)
 class Flavor:
-    """A flavor: *cores*, *ram* in MiB, *disk* in GB."""
+    """A flavor: *cores*, *ram* in MiB."""
 
     id: str
     name: str
     cores: int
     ram: int
-    disk: int = 0
 
 
 @dataclass(frozen=True)

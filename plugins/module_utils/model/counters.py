@@ -184,14 +184,6 @@ class Counters:
         return found.setdefault(labels, [0.0] * family.size)
 
 
-def merged(several: Iterable[Counters]) -> Counters:
-    """Return the sums of several counters."""
-    total = Counters()
-    for counters in several:
-        total.merge(counters)
-    return total
-
-
 def _plain(number: float) -> float:
     rounded = round(number, 3)
     return int(rounded) if rounded == int(rounded) else rounded

@@ -43,11 +43,6 @@ def parse(data: bytes | None) -> dict[str, Any] | None:
     return document if document is None or clean else cleaned(document)
 
 
-def parse_as_written(data: bytes | None) -> dict[str, Any] | None:
-    """Return the JSON object in *data*, for writing it back; None when *data* is empty or holds anything else."""
-    return _read(data)[0] if data else None
-
-
 def why_unreadable(data: bytes | None) -> str | None:
     """Return why there is no JSON object in *data*; None when there is one, or *data* is empty."""
     return _read(data)[1] if data else None

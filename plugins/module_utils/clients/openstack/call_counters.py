@@ -102,18 +102,6 @@ class CallCounters:
             kind, began = min(waiting, key=lambda running: running[1])
             return kind, self._clock() - began
 
-    def overdue(self, least: float, times: float, *, but: str = "") -> tuple[str, float]:
-        """Return (kind, seconds) of the longest waiting call that waits unusually long; ("", 0.0) when there is none.
-
-        :param least: seconds that no call is overdue before,
-        :param times: nor before so many times the usual time of its kind.
-        :param but: ignore calls of this kind.
-        """
-        waiting = self.all_overdue(least, times)
-        return max(
-            ((kind, waiting[kind]) for kind in waiting if kind != (but or None)), default=("", 0.0), key=_seconds
-        )
-
     def all_overdue(self, least: float, times: float) -> dict[str, float]:
         """Return for each kind the seconds of the longest waiting call, if it waits unusually long."""
         longest: dict[str, float] = {}
@@ -202,7 +190,3 @@ class CallCounters:
         for (kind, status), count in sorted(self.snapshot().items()):
             result.setdefault(kind, {})[status] = count.calls
         return result
-
-
-def _seconds(pair: tuple[str, float]) -> float:
-    return pair[1]

@@ -136,7 +136,6 @@ def flavor_from(document: Json) -> Flavor:
         name=json_values.text(document, "name"),
         cores=json_values.number(document, "vcpus"),
         ram=json_values.number(document, "ram"),
-        disk=json_values.number(document, "disk") if document.get("disk") else 0,
     )
 
 

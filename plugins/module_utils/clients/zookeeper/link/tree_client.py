@@ -48,7 +48,7 @@ except ImportError:  # ansible-test imports every file without third-party libra
 _LOG = logging.getLogger(__name__)
 _PERSISTENT_RECURSIVE = 1
 
-CREATED, DELETED, CHANGED = 1, 2, 3
+CREATED, DELETED = 1, 2
 UP, DOWN, DEAD = "up", "down", "dead"
 
 

@@ -24,7 +24,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources i
 LABEL = PoolLabel("small", flavor_name="m1", key_name="ci")
 POOL = Pool("main", networks=("private",), availability_zones=("az1", "az2"), security_groups=("ssh",))
 FULL = Catalog(
-    flavors=[Flavor("f1", "m1", 1, 1024, 10)],
+    flavors=[Flavor("f1", "m1", 1, 1024)],
     networks=[Network("n1", "private", False, False)],
     zones=["az1"],
     keypairs=["ci"],
@@ -43,7 +43,7 @@ def test_of_what_is_not_known_nothing_is_said():
 @pytest.mark.parametrize(
     ("less", "words"),
     [
-        ({"flavors": [Flavor("f2", "m2", 1, 1024, 10)]}, "m1"),
+        ({"flavors": [Flavor("f2", "m2", 1, 1024)]}, "m1"),
         ({"networks": [Network("n2", "other", False, False)]}, "no network named 'private'; it offers other"),
         ({"keypairs": []}, "'ci'"),
         ({"security_groups": [SecurityGroup("g2", "web")]}, "no security group named 'ssh'; it offers web"),

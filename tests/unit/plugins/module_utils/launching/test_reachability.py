@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.classifier import COURSES
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.known_answers import REACH
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.reachability import (
-    NOTHING_AROUND,
     SIGNS,
     Around,
     Guest,
@@ -115,7 +114,7 @@ def test_any_silence_has_one_owner_and_only_a_broken_way_freezes(around: Around)
     if broken:
         assert around.zone_silent or not around.here, "where a server answers the way is not broken"
         assert not COURSES[verdict.owner].may_fail
-    if verdict.owner == owner.IMAGE and around != NOTHING_AROUND:
+    if verdict.owner == owner.IMAGE and around != Around():
         known_good = around.same_here or around.same_there or around.before
         assert around.persistent or not known_good, "an image that answers is a good one"
 

@@ -46,10 +46,9 @@ def test_a_call_is_overdue_by_what_its_kind_usually_takes() -> None:
     timed.answered(LIST, 13.0, 6.5, 26.0)
     timed.counters.started(LIST)
     timed.now += 38.0
-    assert timed.counters.overdue(10.0, 3.0) == ("", 0.0)
+    assert timed.counters.all_overdue(10.0, 3.0) == {}
     timed.now += 2.0
-    assert timed.counters.overdue(10.0, 3.0) == (LIST, 40.0)
-    assert timed.counters.overdue(10.0, 3.0, but=LIST) == ("", 0.0)
+    assert timed.counters.all_overdue(10.0, 3.0) == {LIST: 40.0}
 
 
 def test_an_unknown_kind_is_overdue_after_the_least_time() -> None:
@@ -57,7 +56,7 @@ def test_an_unknown_kind_is_overdue_after_the_least_time() -> None:
     timed.answered(LIST, 13.0)
     timed.counters.started(LIMITS)
     timed.now += 10.0
-    assert timed.counters.overdue(10.0, 3.0) == (LIMITS, 10.0)
+    assert timed.counters.all_overdue(10.0, 3.0) == {LIMITS: 10.0}
 
 
 def test_the_usual_time_is_that_of_the_slowest_kind() -> None:
@@ -130,7 +129,7 @@ def test_an_auxiliary_call_is_counted_and_its_wait_is_ignored() -> None:
     counters.started("POST /servers/{id}/action", auxiliary=True)
     now[0] = 30.0
     assert counters.longest_wait() == ("", 0.0)
-    assert counters.overdue(10.0, 3.0) == ("", 0.0)
+    assert counters.all_overdue(10.0, 3.0) == {}
     counters.ended("POST /servers/{id}/action", "200", 30.0)
     assert (counters.usual(), counters.quiet_for()) == (0.0, float("inf"))
     counters.started("POST /servers/{id}/action")

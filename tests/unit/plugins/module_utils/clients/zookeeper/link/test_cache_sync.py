@@ -16,11 +16,12 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link.multi import MultiRead
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link.tree import Entry, Tree
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link.tree_client import (
-    CHANGED,
     CREATED,
     DELETED,
     AddWatch,
 )
+
+CHANGED = 3
 
 
 class Server:

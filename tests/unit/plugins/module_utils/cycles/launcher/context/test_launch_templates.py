@@ -42,7 +42,7 @@ def test_what_is_missing_is_read_again_before_a_request_is_declined():
         world.run(300)
         cloud = world.clouds["east"]
         (small, *_more) = cloud.flavors
-        cloud.flavors = (*cloud.flavors, type(small)(id="huge", name="huge", ram=small.ram, cores=small.cores, disk=1))
+        cloud.flavors = (*cloud.flavors, type(small)(id="huge", name="huge", ram=small.ram, cores=small.cores))
         request = world.request("bad")
         assert world.run(60, until=lambda: request in world.fulfilled), cycle.account.failed
 
