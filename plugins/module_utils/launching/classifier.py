@@ -19,7 +19,7 @@ from ..clients.openstack.quota import own_words, quota_resources
 from ..model import owner
 from ..model.errors import CloudAuthError, CloudError, CloudQuotaRefused, CloudUnavailable
 from ..model.resources import FLOATING_IPS, INSTANCES
-from .known_answers import FAULT, FLOATING, RULES, SERVERS, Answer, Rule
+from .known_answers import CREATES, FAULT, FLOATING, RULES, SERVERS, Answer, Rule
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,7 @@ class Seen:
     :ivar others_succeed: nodes with another image or flavor became ready since then.
     :ivar same_for_others: a launch for somebody else failed in the same way, with the same image and flavor.
     :ivar same_for_all: launches with another image or flavor failed in the same way, and none became ready.
+    :ivar forbidden: within the past hour the cloud forbade creates with the same image and flavor to others, too.
     :ivar elsewhere: the same label failed at another provider too, where other labels work.
     :ivar lasting: it has failed so for longer than a passing trouble lasts.
     :ivar persistent: it has failed so for a very long time.
@@ -43,6 +44,7 @@ class Seen:
     others_succeed: bool = False
     same_for_others: bool = False
     same_for_all: bool = False
+    forbidden: bool = False
     elsewhere: bool = False
     lasting: bool = False
     persistent: bool = False
@@ -115,6 +117,8 @@ _PREFIX = re.compile(r"^.{0,400}?was answered with \d+:?", re.DOTALL)
 _NO_CREATES = re.compile(r"policy doesn't allow \S*servers:create to be", re.IGNORECASE)
 """What nova says when its policy lets the account make no server at all; other rules are about what a server has."""
 _FIELD = re.compile(r"field/attribute (\S+?)\.? Value:", re.IGNORECASE)
+_LAST = re.compile(r"last exception: (.+)", re.IGNORECASE | re.DOTALL)
+"""What nova says of the last host on which it tried a build."""
 _UNANSWERED = frozenset({408, 425, 429})
 
 
@@ -124,6 +128,10 @@ def classify(answer: Answer, seen: Seen = NOTHING_ELSE) -> Verdict:
         return Verdict(owner.CLOUD)
     answer = replace(answer, text=own_words(answer.text))
     rule = next((rule for rule in RULES if rule.holds(answer)), None)
+    last = _LAST.search(answer.text) if rule is not None and rule.owner == owner.UNKNOWN else None
+    if last is not None:
+        answer = replace(answer, text=last[1])
+        rule = next((rule for rule in RULES if rule.holds(answer)), None)
     if rule is None or rule.owner == owner.UNKNOWN:
         return Verdict(_by_signs(answer, seen))
     return _refined(rule, answer, seen)
@@ -131,15 +139,16 @@ def classify(answer: Answer, seen: Seen = NOTHING_ELSE) -> Verdict:
 
 def of_error(error: CloudError, seen: Seen = NOTHING_ELSE) -> Verdict:
     """Return whose fault the error of a call is."""
-    if isinstance(error, CloudQuotaRefused):
-        other = FLOATING_IPS if error.call == FLOATING else INSTANCES
-        return Verdict(owner.CAPACITY, error.resources or (other,))
     if isinstance(error, CloudAuthError):
         return Verdict(owner.ACCOUNT)
     if isinstance(error, CloudUnavailable):
         # What looks like a refusal was judged before: a zone that nova has lost sight of.
         return Verdict(owner.CLOUD)
-    return classify(Answer(error.call, error.status, error.error_type, _PREFIX.sub("", str(error))), seen)
+    verdict = classify(Answer(error.call, error.status, error.error_type, _PREFIX.sub("", str(error))), seen)
+    if isinstance(error, CloudQuotaRefused) and verdict.owner not in (owner.CAPACITY, owner.LABEL, owner.REQUEST):
+        other = FLOATING_IPS if error.call == FLOATING else INSTANCES
+        return Verdict(owner.CAPACITY, error.resources or (other,))
+    return verdict
 
 
 def of_fault(text: str, code: int | None, seen: Seen = NOTHING_ELSE) -> Verdict:
@@ -180,8 +189,10 @@ def _refined(rule: Rule, answer: Answer, seen: Seen) -> Verdict:
     if rule.owner == owner.ACCOUNT and answer.status == 403:
         if seen.label_succeeds or seen.others_succeed:
             return Verdict(_by_signs(answer, seen))
-        others_too = seen.same_for_others or seen.same_for_all or seen.persistent
-        if answer.call.startswith(SERVERS) and not (others_too or _NO_CREATES.search(answer.text)):
+        if _NO_CREATES.search(answer.text):
+            return replace(verdict, resources=(CREATES,))
+        others_too = seen.same_for_others or seen.same_for_all or seen.forbidden or seen.persistent
+        if answer.call.startswith(SERVERS) and not others_too:
             # It may be the data of one request, or a flavor, that is forbidden: nobody else waits for it.
             return Verdict(owner.UNKNOWN)
     return verdict

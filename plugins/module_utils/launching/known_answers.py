@@ -21,6 +21,8 @@ ADDRESSES = "addresses"
 """Addresses or ports in the networks of one label."""
 CREATES = "creates"
 """Every create of the pool: the account may not create servers at all."""
+ALLOWED = "allowed"
+"""The creates of one flavor with one image: the account may not do what they ask for."""
 REACH = "reach"
 """Servers that answer by ssh in the networks of one label, in one zone."""
 
@@ -109,7 +111,8 @@ RULES = (
         "no host for the flavor",
         words=r"no valid host|insufficient compute resources|not enough hosts|no available (host|compute)"
         r"|cannot allocate memory|no space left on device|insufficient free memory|pci ?device ?request"
-        r"|no suitable (host|node)|claim(ing)? .{0,40}failed|computeresourcesunavailable",
+        r"|no suitable (host|node)|claim(ing)? .{0,40}failed|computeresourcesunavailable"
+        r"|subset of free cpu set|group policy was violated",
         resource=HOSTS,
     ),
     Rule(
@@ -144,7 +147,14 @@ RULES = (
         owner.LABEL,
         "more metadata than the quota allows",
         statuses=_these(400, 403),
-        words=r"number of metadata items exceeds",
+        words=r"number of metadata items exceeds|server_metadata_items is over",
+    ),
+    Rule(
+        owner.LABEL,
+        "the volume that the label asks for cannot be: its size, its type, its zone",
+        words=r"volume size \S+ is larger than maximum allowed|image \S+ is larger than volume size"
+        r"|cannot be smaller than the image mindisk|volume type.{0,80}(could not be found|not found|is invalid)"
+        r"|availability zone.{0,80}is invalid",
     ),
     Rule(
         owner.LABEL,
@@ -157,26 +167,28 @@ RULES = (
         owner.CAPACITY,
         "a quota or a limit is used up",
         types=frozenset({"OverQuota", "QuotaExceeded"}),
-        words=r"quota|limitexceeded|limit exceeded|is over (a )?limit|too many servers in group"
+        words=r"quota(?!.{0,120}(could not be found|\bexists\b))|limitexceeded"
+        r"|limit exceeded|is over (a )?limit|too many servers in group"
         r"|maximum number of \S+( ips)?( allowed)? ?(\(\d+\) )?exceeded",
     ),
     Rule(
         owner.NETWORK,
         "the network could not be allocated or bound",
         calls=FAULT,
-        words=r"failed to allocate the network|virtual interface creation failed|binding failed for port"
+        words=r"failed to allocate the network|virtual interface (creation|plugin) failed|binding failed for port"
+        r"|creation of virtual interface"
         r"|unexpected vif_type|port binding|cannot bind a port|did not say in time that the ports",
         resource=ADDRESSES,
     ),
     Rule(
         owner.CLOUD,
         "a service behind nova is away",
-        calls=FAULT,
-        words=r"timed out|timeout|unable to establish connection|connection (refused|to \S+ failed|aborted|reset)"
+        words=r"timed out|timeout|unable to establish connection|connection (refused|to .{1,80} failed|aborted|reset)"
         r"|max retries exceeded|service unavailable|keystoneauth1|messagingtimeout|amqp|dberror|pymysql"
         r"|unexpected api error|remote error|cannot reach|cannot use its database|by the message queue"
         r"|not mapped to any cell|cell \S+ is not responding|resource ?provider|placement ?api"
-        r"|when nova called it",
+        r"|when nova called it|connection to the hypervisor is broken|compute service of \S+ is unavailable"
+        r"|virt driver is not ready|networking client is experiencing an unauthorized|dbconnectionerror|remoteerror",
     ),
     Rule(
         owner.IMAGE,
@@ -185,8 +197,18 @@ RULES = (
         r"|image \S+ (is not active|could not be found|is unacceptable)|image is (invalid|unacceptable|corrupt)"
         r"|imageunacceptable|invalid image|image verification failed|no disk image found|converted to raw"
         r"|checksum.{0,80}(image|mismatch)|image.{0,80}checksum|fixed image \S+ virtual size"
-        r"|image.{0,200}against the flavor|(set|defined|specified) in.{0,40}image and.{0,40}flavor",
+        r"|image.{0,200}against the flavor|(set|defined|specified) in.{0,40}image and.{0,40}flavor"
+        r"|request of image \S+ got badrequest|not authorized for image|image signature certificate",
         names="image",
+    ),
+    Rule(
+        owner.IMAGE,
+        "the settings of the flavor and of the image do not fit together",
+        words=r"disk would be too small|found in the flavor .{0,80}and the image|exceeds? the limits of the flavor"
+        r"|exceed flavor value|allowed by flavor|automatic disk resize disabled|memory assigned, but expected"
+        r"|\bnuma\b|numa_nodes|cpu (thread )?(pinning )?(policy|number)|emulator threads|realtime|dedicated.{0,10}cpu"
+        r"|'mixed'|cpu number \d|memory page size|page size \S+ forbidden|locked_memory|pci alias|machine type"
+        r"|number of serial ports|stateless firmware|disk format \S+ is not acceptable|video model|architecture name",
     ),
     Rule(
         owner.LABEL,
@@ -199,14 +221,14 @@ RULES = (
         owner.LABEL,
         "the zone does not exist",
         statuses=_these(400, 404),
-        words=r"availability zone.{0,40}(not available|not found|does not exist)",
+        words=r"availability zone.{0,80}(not available|not found|does not exist)",
         names="zone",
     ),
     Rule(
         owner.LABEL,
         "the keypair does not exist",
         statuses=_these(400, 404),
-        words=r"invalid key_name|keypair \S+ not found",
+        words=r"invalid key_name|key ?pair .{1,80}not found",
         names="key",
     ),
     Rule(
@@ -215,7 +237,7 @@ RULES = (
         statuses=_these(400, 404, 409),
         types=frozenset({"SecurityGroupNotFound"}),
         words=r"security.?group.{0,200}(not found|could not be found)|unable to find security.?group"
-        r"|multiple security.?group",
+        r"|multiple security.?group|no unique match found",
         names="group",
     ),
     Rule(
@@ -223,7 +245,8 @@ RULES = (
         "the network does not exist, or is none that servers may use",
         statuses=_these(400, 403, 404, 409),
         types=frozenset({"NetworkNotFound", "NoUniqueMatch"}),
-        words=r"network \S+ could not be found|requires a subnet|(more than one|multiple) possible network"
+        words=r"network \S+ could not be found|automatically allocate a network|requires a subnet"
+        r"|(more than one|multiple) possible network"
         r"|not allowed to create an interface on external network|field/attribute (uuid|networks)\b",
         names="network",
     ),
@@ -256,7 +279,8 @@ RULES = (
         statuses=_these(400, 413),
         words=r"invalid input for field/attribute|user.?data too large|metadata property (key|value)"
         r"|request entity too large|invalid metadata|user data needs to be valid|block device mapping is invalid"
-        r"|blank volumes|volume (size )?\S* ?is (too small|smaller)|(duplicate|bad) networks"
+        r"|invalid config_drive|config drive option|block device \S+ is not bootable|ephemeral disks requested"
+        r"|swap drive requested|blank volumes|volume (size )?\S* ?is (too small|smaller)|(duplicate|bad) networks"
         r"|(instance|server) ?group.{0,80}(not found|could not be found|not supported)",
     ),
     Rule(owner.LABEL, "what the create sends is too large", calls=SERVERS, statuses=_these(413)),
@@ -274,6 +298,7 @@ RULES = (
         statuses=_these(400),
         words=r"is not a valid external network",
     ),
-    Rule(owner.ACCOUNT, "the account may not do this", statuses=_these(403), resource=CREATES),
+    Rule(owner.ACCOUNT, "the account has no credit", statuses=_these(402), resource=CREATES),
+    Rule(owner.ACCOUNT, "the account may not do this", statuses=_these(403), resource=ALLOWED),
 )
 """Ordered: the first rule that holds decides."""

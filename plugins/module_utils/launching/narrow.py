@@ -3,32 +3,36 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Narrow resources: hosts for a flavor, addresses in networks, servers that answer there, the right to create them.
 
-No quota counts them, so only servers that fail show that they are used up. Each is frozen for those nodes alone that
-need it. While it is frozen nothing that needs it is launched; then one launch tries it, and its success ends the
-freeze.
+No quota that the launcher knows counts them, so only servers that fail show that they are used up. Each is frozen for
+those nodes alone that need it. While it is frozen nothing that needs it is launched; then one launch tries it, and its
+success ends the freeze.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..model.freeze import ANSWERING, Evidence, Freeze
 from ..model.owner import ACCOUNT
+from ..model.resources import UNCOUNTED
 from .freezing import MEMORY, pause_after
 from .known_answers import (
     ADDRESSES,
+    ALLOWED,
     CREATES,
     HOSTS,
     REACH,
 )
 
-_KINDS = (HOSTS, ADDRESSES, CREATES, REACH)
+_KINDS = (HOSTS, ADDRESSES, CREATES, ALLOWED, UNCOUNTED, REACH)
 FIRST_PAUSE = 3.0
 """Seconds until the first trial after something seemed to be used up."""
 ENOUGH = 4
 """Launches that must get a narrow resource one after the other until its freeze is forgotten."""
-_IMAGE, _ZONE = " with ", " in zone "
+TURN = 5.0
+"""Seconds for which one of several that are tried in turn may be tried, before it is the next one's turn."""
+_IMAGE, _ZONE, _RIGHT = " with ", " in zone ", "right to create servers"
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,11 @@ class Shape:
             return f"addresses in {networks}"
         if kind == REACH:
             return f"{ANSWERING}{networks}" + (f"{_ZONE}{zone}" if zone else "")
-        return "right to create servers"
+        if kind == ALLOWED:
+            return f"{_RIGHT} of {self.flavor}{_IMAGE}{self.image}"
+        if kind == UNCOUNTED:
+            return f"room in other quotas for {self.flavor}{_IMAGE}{self.image}"
+        return _RIGHT
 
     def narrow_needs(self, zone: str | None) -> tuple[str, ...]:
         """Return all narrow resources that a node of this shape needs in the zone."""
@@ -83,13 +91,15 @@ def refused_narrow(
     if own is not None and mine and sent_at <= mine[-1]:
         return {**known, resource: replace(own, refusals=[*mine, mine[-1]], text=text, owner=whose)}
     kin = {name: freeze for name, freeze in known.items() if family(name) == family(resource)}
+    # What is forbidden takes a second sign to be known: another create was refused before this one.
+    signs = [now] if whose == ACCOUNT and own is None else []
     past = sorted(moment for freeze in kin.values() for moment in freeze.refusals if now - moment < MEMORY)
-    pause = pause_after([*past, now], jitter) if past else FIRST_PAUSE * (1.0 + jitter / 2)
+    pause = pause_after([*past, *signs, now], jitter) if past or signs else FIRST_PAUSE * (1.0 + jitter / 2)
     until = now + pause
     later = {name: replace(freeze, until=max(freeze.until, until)) for name, freeze in kin.items()}
     blind = own is not None and (own.trusted or own.blind)
     evidence = Evidence(ours=active)
-    fresh = Freeze(resource, until, [*mine, now], evidence, text, blind=blind, owner=whose)
+    fresh = Freeze(resource, until, [*mine, *signs, now], evidence, text, blind=blind, owner=whose)
     return {**known, **later, resource: fresh}
 
 
@@ -110,7 +120,7 @@ def followed(freeze: Freeze, active: float, now: float) -> Freeze:
 
 def family(resource: str) -> str:
     """Return what a narrow resource is in any zone and with any image."""
-    return resource.split(_IMAGE)[0].split(_ZONE)[0]
+    return _RIGHT if resource.startswith(_RIGHT) else resource.split(_IMAGE)[0].split(_ZONE)[0]
 
 
 def got(freeze: Freeze, now: float) -> Freeze | None:
@@ -121,9 +131,10 @@ def got(freeze: Freeze, now: float) -> Freeze | None:
 
 
 def trials(frozen: Mapping[str, Freeze], tried: Mapping[str, int], now: float) -> dict[str, int]:
-    """Return which narrow resources may be tried now, and by how many: of each family one zone.
+    """Return which narrow resources may be tried now, and by how many: one of each family.
 
-    It is the zone that was refused longest ago. After a refusal one launch tries it, and one more after each success.
+    It is first the one that was refused longest ago. Nobody may need that one any more: so each has its turn, for TURN
+    seconds. After a refusal one launch tries it, and one more after each success.
 
     :param frozen: the remembered freezes of narrow resources.
     :param tried: narrow resource → number of those for whom launches are under way that need it.
@@ -132,12 +143,31 @@ def trials(frozen: Mapping[str, Freeze], tried: Mapping[str, int], now: float) -
     for name, count in tried.items():
         if name in frozen:
             busy[family(name)] = busy.get(family(name), 0) + count
-    chosen: dict[str, Freeze] = {}
+    ready: dict[str, list[Freeze]] = {}
     for name, freeze in sorted(frozen.items(), key=lambda item: (item[1].refusals[-1], item[0])):
         if now >= freeze.until:
-            chosen.setdefault(family(name), freeze)
+            ready.setdefault(family(name), []).append(freeze)
+    chosen = {kin: items[_turn(items, now) % len(items)] for kin, items in ready.items()}
     rooms = {item.resource: max(1, item.served) - busy.get(kin, 0) for kin, item in chosen.items()}
     return {name: room for name, room in rooms.items() if room > 0}
+
+
+def next_turn(frozen: Iterable[Freeze], now: float) -> float:
+    """Return the seconds until another one of a family has its turn; infinite if there is only one of each."""
+    ready: dict[str, list[Freeze]] = {}
+    for freeze in frozen:
+        if now >= freeze.until:
+            ready.setdefault(family(freeze.resource), []).append(freeze)
+    ends = [_began(items) + TURN * (_turn(items, now) + 1) - now for items in ready.values() if len(items) > 1]
+    return min(ends, default=float("inf"))
+
+
+def _turn(items: Sequence[Freeze], now: float) -> int:
+    return int((now - _began(items)) / TURN)
+
+
+def _began(items: Sequence[Freeze]) -> float:
+    return max(freeze.until for freeze in items)
 
 
 def split(resources: Iterable[str]) -> tuple[list[str], list[str]]:

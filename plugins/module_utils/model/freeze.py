@@ -15,7 +15,7 @@ from .stored import Stored, believed, made
 
 ANSWERING = "answering servers in "
 """How the name of the narrow resource begins that a broken way to servers takes away."""
-NARROW = ("hosts for ", "addresses in ", "right to ", ANSWERING)
+NARROW = ("hosts for ", "addresses in ", "right to ", "room in other quotas for ", ANSWERING)
 """How the names of narrow resources begin: no quota counts them, and only some nodes of a pool need them."""
 
 

@@ -21,6 +21,9 @@ VOLUME_GB = "volume-gb"
 PORTS = "ports"
 FLOATING_IPS = "floating-ips"
 
+UNCOUNTED = "uncounted"
+"""Whatever a quota limits that the launcher does not count: members of a server group, key pairs, classes of hosts."""
+
 ORDER = (INSTANCES, CORES, RAM, VOLUMES, VOLUME_GB, PORTS, FLOATING_IPS)
 UNITS = {RAM: "MiB", VOLUME_GB: "GB"}
 

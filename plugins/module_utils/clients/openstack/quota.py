@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from ...model.resources import (
     CORES,
@@ -14,43 +15,87 @@ from ...model.resources import (
     ORDER,
     PORTS,
     RAM,
+    UNCOUNTED,
     VOLUME_GB,
     VOLUMES,
 )
 
 _QUOTA = re.compile(
     r"quota.{0,80}exceed|exceed.{0,80}quota|over\s?quota|(number of|maximum) ports exceeded|is over (a )?limit"
-    r"|volumelimitexceeded|maximum number of volumes allowed|maximum number of (fixed|floating) ips exceeded",
+    r"|(insufficient|not enough|no) .{0,30}quota|quota.{0,30}(is insufficient|is used up|has been reached|is full)"
+    r"|(volume|snapshot|instance|resource)limitexceeded|maximum number of volumes allowed"
+    r"|maximum number of (fixed|floating) ips exceeded",
     re.IGNORECASE | re.DOTALL,
 )
-# The services' names of the resources: nova's, placement's classes (unified limits), neutron's, cinder's.
+# The services' names of the resources, in the singular: nova's, placement's classes (unified limits), neutron's,
+# cinder's.
 _NAMES = {
-    "instances": INSTANCES,
-    "servers": INSTANCES,
-    "cores": CORES,
+    "instance": INSTANCES,
+    "server": INSTANCES,
+    "vm": INSTANCES,
+    "core": CORES,
+    "cpu": CORES,
+    "vcpu": CORES,
     "class:vcpu": CORES,
     "class:pcpu": CORES,
     "ram": RAM,
+    "memory": RAM,
+    "memory_mb": RAM,
     "class:memory_mb": RAM,
     "port": PORTS,
-    "ports": PORTS,
-    "fixed_ips": PORTS,
+    "fixed_ip": PORTS,
     "floatingip": FLOATING_IPS,
-    "floating_ips": FLOATING_IPS,
-    "volumes": VOLUMES,
-    "gigabytes": VOLUME_GB,
+    "floating_ip": FLOATING_IPS,
+    "volume": VOLUMES,
+    "gigabyte": VOLUME_GB,
 }
+_OF_A_TYPE = (("volumes_", VOLUMES), ("gigabytes_", VOLUME_GB))
+"""How the names of cinder's quotas for a volume type begin."""
+_NOTHING = frozenset(
+    (
+        "",
+        "resource",
+        "resources",
+        "quota",
+        "limit",
+        "project",
+        "tenant",
+        "user",
+        "of",
+        "for",
+        "the",
+        "in",
+        "on",
+        "this",
+        "your",
+        "a",
+        "api",
+        "rate",
+        "request",
+        "requests",
+        "retries",
+        "attempts",
+        "some",
+    )
+)
+"""Words of a list that name no resource."""
 _LISTED = re.compile(
     r"quota exceeded for (?:resources: )?(?P<nova>[^:]*?)(?=:|\.|$)|\[(?P<list>['\"a-z_, -]+)\]", re.IGNORECASE
 )
-_PHRASES = (
-    (re.compile(r"(number of|maximum) ports exceeded|maximum number of fixed ips exceeded", re.IGNORECASE), PORTS),
-    (re.compile(r"maximum number of floating ips exceeded", re.IGNORECASE), FLOATING_IPS),
-    (re.compile(r"volumelimitexceeded|maximum number of volumes allowed|quota 'volumes", re.IGNORECASE), VOLUMES),
-    (re.compile(r"volumesizeexceeds|allowed gigabytes quota|quota 'gigabytes", re.IGNORECASE), VOLUME_GB),
+_NAMED = re.compile(
+    r"too many (?P<many>servers in group|server groups|key ?pairs|instances|servers|ports|volumes|floating ?ips)\b"
+    r"|maximum number of (?P<most>[\w ]{2,40}?)(?: allowed)?(?: \(\d+\))? (?:is |has been |was )?exceeded"
+    r"|quota '(?P<quoted>[\w-]+)'"
+    r"|allowed (?P<allowed>[\w ]{2,40}?)\s+quota"
+    r"|over quota on (?P<on>[\w-]+)"
+    r"|\b(?P<plain>[\w-]+) quotas? (?:limit )?(?:is |has been |was )?(?:exceeded|reached)"
+    r"|\b(?P<limit>instance|server|core|vcpu|cpu|ram|memory|port|volume|floating ?ip)s? limit (?:is |has been |was )?"
+    r"(?:exceeded|reached)"
+    r"|\b(?P<short>volume|snapshot|instance|port|floatingip)limitexceeded"
+    r"|resource (?P<unified>[\w:]+) is over",
+    re.IGNORECASE,
 )
 _REPEATED = re.compile(r"(field/attribute \S+ )Value: .*", re.IGNORECASE | re.DOTALL)
-_UNIFIED = re.compile(r"resource (?P<name>[\w:]+) is over", re.IGNORECASE)
 
 
 def own_words(text: str) -> str:
@@ -68,16 +113,29 @@ def is_quota_text(text: str) -> bool:
 
 
 def quota_resources(text: str) -> tuple[str, ...]:
-    """Return the resources (named as in model/resources.py) whose quota *text* reports as exceeded; may be empty."""
-    found: set[str] = set()
+    """Return the resources (named as in model/resources.py) whose quota *text* reports as exceeded; may be empty.
+
+    It is UNCOUNTED alone if the text names only resources that the launcher does not count.
+    """
+    found = {_resource(name) for name in _names(text)}
+    return tuple(name for name in ORDER if name in found) or ((UNCOUNTED,) if found else ())
+
+
+def _names(text: str) -> Iterator[str]:
+    """Yield the names of exceeded resources as the services write them, in lower case."""
     for match in _LISTED.finditer(text):
-        for word in re.split(r"[\s,'\"]+", (match["nova"] or match["list"] or "").lower()):
-            if word in _NAMES and (match["nova"] is not None or _QUOTA.search(text)):
-                found.add(_NAMES[word])
-    for pattern, name in _PHRASES:
-        if pattern.search(text):
-            found.add(name)
-    for match in _UNIFIED.finditer(text):
-        if match["name"].lower() in _NAMES:
-            found.add(_NAMES[match["name"].lower()])
-    return tuple(name for name in ORDER if name in found)
+        if match["nova"] is not None or _QUOTA.search(text):
+            words = re.split(r"[\s,'\"]+", (match["nova"] or match["list"] or "").lower())
+            known = [word for word in words if _resource(word) != UNCOUNTED]
+            yield from known or [word for word in words[:1] if word not in _NOTHING]
+    for match in _NAMED.finditer(text):
+        name = match[match.lastgroup or 0].lower().strip()
+        if name not in _NOTHING:
+            yield name
+
+
+def _resource(name: str) -> str:
+    """Return the resource of that name, UNCOUNTED for one that the launcher does not count."""
+    word = re.sub(r"[\s-]+", "_", name)
+    typed = next((resource for start, resource in _OF_A_TYPE if word.startswith(start)), UNCOUNTED)
+    return _NAMES.get(word) or _NAMES.get(word.removesuffix("s")) or typed

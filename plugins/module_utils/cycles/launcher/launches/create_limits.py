@@ -13,7 +13,7 @@ from ....model.reasons import Reason
 from ..context.context import Context
 from ..context.ledger import size_of
 from .gates import Gates
-from .launch_in_progress import LaunchesInProgress, LaunchInProgress
+from .launch_in_progress import LaunchesInProgress, LaunchInProgress, pool_id_of
 from .signs import print_of_launch
 
 RETRIED = frozenset({Phase.QUEUED, Phase.UNCLEAR, Phase.ADDRESSING, Phase.CLEARING})
@@ -105,11 +105,6 @@ class CreateLimits:
         timeouts = ongoing.actor.timeouts
         bound = timeouts.stuck if ongoing.launch.server_id is None else timeouts.stuck_with_server
         return is_dead(ongoing.actor.health.standing(now), bound)
-
-
-def pool_id_of(context: Context, ongoing: LaunchInProgress) -> str:
-    """Return the id of a launch's pool; the node's record names a pool that has left the configuration."""
-    return context.pool_ids.get(ongoing.key) or ongoing.node.launcher or ""
 
 
 def left_out(ongoing: LaunchInProgress) -> Reason | None:

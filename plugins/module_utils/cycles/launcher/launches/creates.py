@@ -18,10 +18,9 @@ from ..context.context import Context
 from ..context.ledger import size_of
 from ..provider.actor import ProviderActor
 from ..removals.removals import Removals
-from .create_limits import pool_id_of
 from .creating import CreateDone, lost_its_image, renew_image
 from .gates import Gates
-from .launch_in_progress import LaunchesInProgress, LaunchInProgress
+from .launch_in_progress import LaunchesInProgress, LaunchInProgress, pool_id_of
 from .outcomes import Outcomes
 
 BROKEN = 500

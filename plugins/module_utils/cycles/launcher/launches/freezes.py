@@ -22,7 +22,7 @@ from ....launching.freezing import (
     settle,
     try_at,
 )
-from ....launching.narrow import followed, got, refused_narrow, trials
+from ....launching.narrow import followed, got, next_turn, refused_narrow, trials
 from ....model import reasons
 from ....model.freeze import Evidence, Freeze, is_narrow
 from ....model.lines import Line, Subject, Trouble
@@ -239,7 +239,7 @@ class Freezes:
         return freeze
 
     def next_due(self, now: float) -> float:
-        """Return the seconds until the first freeze ends, or until room that was given back may be tried."""
+        """Return the seconds until the first freeze ends, room that was given back may be tried, or a turn comes."""
         ends = [
             end - now
             for pool_id in self._context.pool_ids.values()
@@ -247,7 +247,11 @@ class Freezes:
             for end in (freeze.until, try_at(freeze, now))
             if end > now and freeze.until > now
         ]
-        return min(ends, default=float("inf"))
+        turns = [
+            next_turn((item for name, item in self.of(pool_id, now).items() if is_narrow(name)), now)
+            for pool_id in self._context.pool_ids.values()
+        ]
+        return min([*ends, *turns], default=float("inf"))
 
     def document(self) -> dict[str, dict[str, dict[str, Any]]]:
         """Return the freezes in force, by pool and resource, for the result."""

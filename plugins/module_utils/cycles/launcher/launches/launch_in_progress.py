@@ -24,6 +24,7 @@ from ....model.node import Node
 from ....model.reasons import Reason
 from ....model.request import NodeRequest
 from ....model.resources import Resources, total
+from ..context.context import Context
 from ..context.ledger import size_of
 from ..provider.actor import ProviderActor, Watched
 
@@ -344,3 +345,8 @@ def request_values(request: NodeRequest | None) -> dict[str, Any]:
         "created_time": request.created_time,
         "tenant_name": request.tenant_name,
     }
+
+
+def pool_id_of(context: Context, ongoing: LaunchInProgress) -> str:
+    """Return the id of a launch's pool; the node's record names a pool that has left the configuration."""
+    return context.pool_ids.get(ongoing.key) or ongoing.node.launcher or ""

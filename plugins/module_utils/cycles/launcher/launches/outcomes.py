@@ -25,12 +25,12 @@ from ....model.counters import LAUNCH_FAULTS, SERVER_REACHABLE, SERVERS_CREATED
 from ....model.launch import Phase
 from ....model.lines import Trouble
 from ....model.node import NodeState
-from ....model.resources import Resources
+from ....model.resources import FLOATING_IPS, UNCOUNTED, Resources
 from ..context.context import Context
 from ..context.launcher_metrics import READY, TAKEN_BACK, count_attempt
-from .create_limits import pool_id_of
+from ..context.ledger import size_of
 from .gates import Gates
-from .launch_in_progress import LaunchesInProgress, LaunchInProgress
+from .launch_in_progress import LaunchesInProgress, LaunchInProgress, pool_id_of
 from .signs import Signs
 from .silence import Silence
 
@@ -45,7 +45,7 @@ class Outcomes:
         self._context = context
         self._gates = gates
         self._in_progress = in_progress
-        self._signs = Signs(context, gates.breakers)
+        self._signs = Signs(context, gates)
         self._silence = Silence(context, in_progress)
 
     def seen_by(self, ongoing: LaunchInProgress, now: float) -> Seen:
@@ -138,6 +138,9 @@ class Outcomes:
 
     def _freeze(self, ongoing: LaunchInProgress, verdict: Verdict, text: str, failing: Resources | None) -> None:
         counted, narrow = split(verdict.resources)
+        if counted and not any(_needs(ongoing, name) for name in counted):
+            # By its figures the launch needs nothing of it: a freeze of that resource would not hold up its next try.
+            counted, narrow = [], [*narrow, UNCOUNTED]
         if counted:
             self.quota_refused(ongoing, counted, text, ongoing.launch.started, failing)
         launch, pool_id = ongoing.launch, pool_id_of(self._context, ongoing)
@@ -202,3 +205,8 @@ class Outcomes:
         else:
             ongoing.held.release(batch)
             batch.commit()
+
+
+def _needs(ongoing: LaunchInProgress, resource: str) -> bool:
+    floats = resource == FLOATING_IPS and ongoing.actor.known.floats(ongoing.pool, ongoing.label)
+    return floats or size_of(ongoing.node)[resource] > 0

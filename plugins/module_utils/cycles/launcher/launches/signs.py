@@ -14,9 +14,11 @@ from dataclasses import dataclass
 
 from ....launching.breaking import Breaker, Sign
 from ....launching.classifier import Seen
+from ....launching.known_answers import ALLOWED
 from ..context.context import Context
-from .breakers import Breakers, print_of_label
-from .launch_in_progress import LaunchInProgress
+from .breakers import print_of_label
+from .gates import Gates
+from .launch_in_progress import LaunchInProgress, pool_id_of
 
 LASTING = 60.0
 """Seconds for which a trouble must last before it counts as more than a passing one."""
@@ -38,9 +40,10 @@ class _Success:
 class Signs:
     """The signs of a cycle."""
 
-    def __init__(self, context: Context, breakers: Breakers) -> None:
+    def __init__(self, context: Context, gates: Gates) -> None:
         self._context = context
-        self._breakers = breakers
+        self._breakers = gates.breakers
+        self._freezes = gates.freezes
         self._successes: dict[str, deque[_Success]] = {}
 
     def succeeded(self, ongoing: LaunchInProgress, now: float) -> None:
@@ -68,6 +71,8 @@ class Signs:
             others_succeed=any(item.kind != kind for item in later),
             same_for_others=for_others,
             same_for_all=any(key != kind and not key.startswith("label ") for key in known),
+            forbidden=ongoing.shape.narrow_name(ALLOWED, launch.az)
+            in self._freezes.narrow(pool_id_of(self._context, ongoing)),
             elsewhere=self._fails_elsewhere(launch.provider, launch.label, now),
             lasting=now - since >= LASTING if for_others else now - mine >= LASTING,
             persistent=now - mine >= PERSISTENT,

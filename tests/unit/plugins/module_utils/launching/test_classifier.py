@@ -24,6 +24,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.classif
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.known_answers import (
     ADDRESSES,
+    ALLOWED,
     CREATES,
     FAULT,
     HOSTS,
@@ -45,6 +46,8 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources i
     ORDER,
     PORTS,
     RAM,
+    UNCOUNTED,
+    VOLUME_GB,
     VOLUMES,
 )
 
@@ -73,7 +76,7 @@ TOO_LONG = "Invalid input for field/attribute tenant. Value: ttt. 'ttt' is too l
         ("Quota exceeded for instances: Requested 1, but already used 6 of 6 instances", owner.CAPACITY, (INSTANCES,)),
         ("Quota exceeded for ram: Requested 512, but already used 9 of 9 ram", owner.CAPACITY, (RAM,)),
         ("Maximum number of ports exceeded", owner.CAPACITY, (PORTS,)),
-        ("Quota exceeded, too many servers in group", owner.CAPACITY, (INSTANCES,)),
+        ("Quota exceeded, too many servers in group", owner.CAPACITY, (UNCOUNTED,)),
         ("VolumeLimitExceeded: Maximum number of volumes allowed (10) exceeded", owner.CAPACITY, (VOLUMES,)),
         ("Exceeded maximum number of retries. Exhausted all hosts available for retrying", owner.UNKNOWN, ()),
         ("No valid host was found. Exceeded max scheduling attempts 3 for instance 1.", owner.UNKNOWN, ()),
@@ -96,6 +99,64 @@ TOO_LONG = "Invalid input for field/attribute tenant. Value: ttt. 'ttt' is too l
         ("Security group 7 could not be found.", owner.LABEL, ()),
         ("Timed out waiting for a reply to message ID 7", owner.CLOUD, ()),
         ("Remote error: DBError (pymysql.err.OperationalError)", owner.CLOUD, ()),
+        (
+            (
+                "Exceeded maximum number of retries. Exceeded max scheduling attempts 3 for instance 1. Last exception:"
+                " unable to map backing store for guest RAM: Cannot allocate memory"
+            ),
+            owner.CAPACITY,
+            (HOSTS,),
+        ),
+        (
+            (
+                "Exceeded maximum number of retries. Exceeded max scheduling attempts 3 for instance 1. Last exception:"
+                " Binding failed for port 7, please check neutron logs for more information."
+            ),
+            owner.NETWORK,
+            (ADDRESSES,),
+        ),
+        ("Exceeded maximum number of retries. Last exception: libvirt exploded", owner.UNKNOWN, ()),
+        (
+            (
+                "Build of instance 1 aborted: VolumeLimitExceeded: Maximum number of volumes allowed (10) exceeded for"
+                " quota 'volumes_ssd'."
+            ),
+            owner.CAPACITY,
+            (VOLUMES,),
+        ),
+        (
+            "Build of instance 1 aborted: Requested volume or snapshot exceeds allowed gigabytes_ssd quota.",
+            owner.CAPACITY,
+            (VOLUME_GB,),
+        ),
+        (
+            (
+                "Build of instance 1 aborted: Block Device Mapping is Invalid: Invalid input received: Availability zone"
+                " 'az1' is invalid. (HTTP 400)"
+            ),
+            owner.LABEL,
+            (),
+        ),
+        ("Build of instance 1 aborted: Size of specified image 8GB is larger than volume size 1GB.", owner.LABEL, ()),
+        ("Build of instance 1 aborted: Volume type fast could not be found.", owner.LABEL, ()),
+        (
+            "Build of instance 1 was re-scheduled: Anti-affinity server group policy was violated.",
+            owner.CAPACITY,
+            (HOSTS,),
+        ),
+        (
+            "CPU set to pin [1] must be a subset of free CPU set [] or CPU set sharing threads",
+            owner.CAPACITY,
+            (HOSTS,),
+        ),
+        ("Build of instance 1 aborted: Failure prepping block device.", owner.UNKNOWN, ()),
+        ("Connection to keystone host failed: timed out", owner.CLOUD, ()),
+        ("Connection to the hypervisor is broken on host", owner.CLOUD, ()),
+        ("Compute service of compute-3 is unavailable at this time.", owner.CLOUD, ()),
+        ("Virtual interface plugin failed", owner.NETWORK, (ADDRESSES,)),
+        ("Disk format vhd is not acceptable", owner.IMAGE, ()),
+        ("Host does not support guests with NUMA topology set", owner.IMAGE, ()),
+        ("Quota for project 7 could not be found.", owner.UNKNOWN, ()),
         ("libvirt exploded", owner.UNKNOWN, ()),
         ("", owner.UNKNOWN, ()),
     ],
@@ -144,6 +205,29 @@ def test_the_fault_of_a_server_has_an_owner(text, whose, resources):
             owner.IMAGE,
             "image",
         ),
+        (400, "The created instance's disk would be too small.", owner.IMAGE, ""),
+        (400, "Cannot set cpu thread pinning policy in a non dedicated cpu pinning policy", owner.IMAGE, ""),
+        (400, "PCI alias gpu is not defined", owner.IMAGE, ""),
+        (400, "CPU and memory allocation must be provided for all NUMA nodes", owner.IMAGE, ""),
+        (400, "Machine type 'q35' is not compatible with image jammy (7): x", owner.IMAGE, ""),
+        (400, "Not authorized for image 7.", owner.IMAGE, "image"),
+        (400, "Keypair zuul not found for user 7", owner.LABEL, "key"),
+        (409, "No Unique Match Found.", owner.LABEL, "group"),
+        (400, "Unable to automatically allocate a network for project 7", owner.LABEL, "network"),
+        (400, "Volume type fast could not be found.", owner.LABEL, ""),
+        (400, "Invalid config_drive provided.", owner.LABEL, ""),
+        (400, "Block Device 7 is not bootable.", owner.LABEL, ""),
+        (413, "Requested volume size 200G is larger than maximum allowed limit 100G.", owner.LABEL, ""),
+        (400, "MessagingTimeout: Timed out waiting for a reply to message ID 7", owner.CLOUD, ""),
+        (400, "DBConnectionError: (pymysql.err.OperationalError)", owner.CLOUD, ""),
+        (402, "Insufficient balance", owner.ACCOUNT, ""),
+        (403, "Volume quota exceeded", owner.CAPACITY, ""),
+        (403, "Personality file path exceeds maximum 255", owner.UNKNOWN, ""),
+        (404, "<html>404 page not found</html>", owner.UNKNOWN, ""),
+        (405, "Method Not Allowed", owner.UNKNOWN, ""),
+        (406, "Version 2.93 is not supported by the API. Minimum is 2.1 and maximum is 2.90.", owner.UNKNOWN, ""),
+        (300, "Multiple Choices", owner.CLOUD, ""),
+        (504, "<html>Gateway Time-out</html>", owner.CLOUD, ""),
         (503, "No valid host", owner.CLOUD, ""),
         (429, "too many requests", owner.CLOUD, ""),
         (None, "no answer within 30 s", owner.CLOUD, ""),
@@ -337,6 +421,7 @@ def test_a_proxy_that_refuses_the_size_of_a_create_touches_no_other_label(text):
         ("Forbidden", Seen(same_for_others=True), owner.ACCOUNT),
         ("Forbidden", Seen(same_for_all=True), owner.ACCOUNT),
         ("Forbidden", Seen(persistent=True, lasting=True), owner.ACCOUNT),
+        ("Forbidden", Seen(forbidden=True), owner.ACCOUNT),
         ("Forbidden", Seen(lasting=True, others_succeed=True), owner.LABEL),
         ("Forbidden", Seen(lasting=True, label_succeeds=True), owner.REQUEST),
     ],
@@ -357,3 +442,14 @@ def test_a_forbidden_create_is_the_account_s_fault_only_with_a_sign_of_that(text
 )
 def test_a_flavor_that_is_shown_and_cannot_be_used_for_long_is_the_label_s_fault(seen, whose):
     assert classify(Answer(SERVERS, 404, "", "Flavor f2 could not be found."), seen).owner == whose
+
+
+def test_only_nova_s_own_words_freeze_all_creates():
+    text = "Policy doesn't allow os_compute_api:servers:create to be performed."
+    assert classify(Answer(SERVERS, 403, "", text)).resources == (CREATES,)
+    assert classify(Answer(SERVERS, 403, "", "Forbidden"), Seen(same_for_all=True)).resources == (ALLOWED,)
+
+
+def test_what_a_unified_limit_says_of_metadata_is_for_the_label_to_mend():
+    text = "User 7 is over a limit for [Resource server_metadata_items is over limit of 128 due to current usage 0]"
+    assert of_error(CloudQuotaRefused(text, call=SERVERS, status=403)).owner == owner.LABEL

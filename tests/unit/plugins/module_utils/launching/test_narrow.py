@@ -10,19 +10,26 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.launching.known_answers import ADDRESSES, CREATES, HOSTS
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.known_answers import (
+    ADDRESSES,
+    ALLOWED,
+    CREATES,
+    HOSTS,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.narrow import (
     FIRST_PAUSE,
+    TURN,
     Shape,
     family,
     followed,
     got,
+    next_turn,
     refused_narrow,
     split,
     trials,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.freeze import Freeze, is_narrow
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import ORDER
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import ORDER, UNCOUNTED
 
 NOW = 10_000.0
 
@@ -32,6 +39,9 @@ def test_names_are_words_and_are_told_from_what_a_quota_counts():
     assert shape.narrow_name(HOSTS, "az1") == "hosts for m1 with debian in zone az1"
     assert shape.narrow_name(HOSTS, None) == "hosts for m1 with debian"
     assert shape.narrow_name(ADDRESSES, "az1") == "addresses in a, b"
+    assert shape.narrow_name(ALLOWED, "az1") == "right to create servers of m1 with debian"
+    assert shape.narrow_name(UNCOUNTED, "az1") == "room in other quotas for m1 with debian"
+    assert family(shape.narrow_name(ALLOWED, "az1")) == family(shape.narrow_name(CREATES, None))
     assert all(is_narrow(name) for name in shape.narrow_needs("az1"))
     assert not any(is_narrow(name) for name in ORDER)
     assert family("hosts for m1 with a in zone az1") == family("hosts for m1 with b in zone az2") == "hosts for m1"
@@ -114,3 +124,20 @@ def test_more_at_once_after_each_success_until_it_is_forgotten():
         after = got(after, NOW + 100)
     assert rooms == [1, 1, 2, 3]
     assert trials({name: freeze}, {}, NOW + 1) == {}
+
+
+def test_each_zone_has_its_turn_if_nobody_needs_the_one_before():
+    known = refuse(refuse({}, "az1", NOW, NOW - 1), "az2", NOW + 1, NOW)
+    until = max(freeze.until for freeze in known.values())
+    names = [f"hosts for m1 with debian in zone {zone}" for zone in ("az1", "az2")]
+    turns = [list(trials(known, {}, until + TURN * number)) for number in range(4)]
+    assert turns == [[names[0]], [names[1]], [names[0]], [names[1]]]
+    assert next_turn(known.values(), until) == TURN
+    assert next_turn(known.values(), until - 1) == float("inf")
+    assert trials(known, {names[0]: 1}, until + TURN) == {}, "one of the two is being tried"
+
+
+def test_what_is_forbidden_was_refused_twice_before_it_is_known():
+    first = refused_narrow({}, "right to create servers", "no", "account", NOW, 0.0, NOW - 1)
+    assert first["right to create servers"].until >= NOW + 20
+    assert len(first["right to create servers"].refusals) == 2
