@@ -19,17 +19,15 @@ from ..model.documents import (
     whole_or_zero,
 )
 from ..model.lines import span
+from ..model.own_tree import BUILD_NOTES, BUILDER_NOTES, UPLOAD_NOTES
 from ..model.stored import believed
 from .listed import Listed
 
-BUILD_NOTES = "image-builds"
-UPLOAD_NOTES = "image-uploads"
 FIRST_BACKOFF, MOST_BACKOFF = 10.0, 3600.0
 LONGEST_BACKOFF = 3960.0
 """Longest delay of a build or upload after failures, in seconds: an hour, and a tenth for the random spread."""
 LONGEST_ERROR = 500
 """Characters of an error that are stored."""
-BUILDER_NOTES = "image-builders"
 LISTED_FOR = 86400.0
 """Seconds after the beginning of its last cycle for which what a builder listed is not deleted by others."""
 

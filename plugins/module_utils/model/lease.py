@@ -19,17 +19,13 @@ from typing import Any, ClassVar
 from .documents import seconds
 from .errors import NodepoolError
 from .node import Node, NodeState
+from .own_tree import LEASE_LOCKS
 from .request import NodeRequest, RequestState
 from .stored import BadDocument, Stored, made
 
 REQUESTOR = "stackci.nodepool"
 """``requestor`` of every request that belongs to a lease."""
 
-LEASES = "leases"
-"""Folder of the lease documents below ``/nodepool/stackci``."""
-
-LEASE_LOCKS = "lease-locks"
-"""Folder of their locks."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@:+=-]{0,127}")
 

@@ -14,9 +14,6 @@ from .launch import Launch, Phase
 from .node import Node
 from .stored import Stored, is_number
 
-TOMBSTONES = "tombstones"
-"""Folder below ``/nodepool/stackci``: ``tombstones/<provider>/<node id>``."""
-
 KEPT_SECONDS = 6 * 3600.0
 MOST = 1000
 """Maximum number of tombstones of a provider; the oldest are deleted first."""

@@ -18,10 +18,10 @@ from typing import Any, TypeVar
 from ..clients.openstack.cloud_client import CloudClient
 from ..clients.zookeeper.link import paths
 from ..clients.zookeeper.store import Store
-from ..cycles.frame.tree_identity import SITE
 from ..model.config.types import NodepoolConfig, Provider
 from ..model.errors import CloudUnavailable, ConfigError
 from ..model.lease import lease_of
+from ..model.own_tree import SITE
 from .node_access_rows import node_row, refusals, server_row
 
 T = TypeVar("T")

@@ -13,15 +13,15 @@ from typing import Any
 
 from ..clients.zookeeper.link import paths
 from ..clients.zookeeper.tree_reading import TreeReading
-from ..cycles.frame.counts import COUNTERS, counters_of
-from ..cycles.frame.heartbeat import HEARTBEATS
+from ..cycles.frame.counts import counters_of
 from ..cycles.launcher.context.launcher_metrics import FAILED, READY, failure_label
 from ..launching.machine import Failure
-from ..model import reasons
+from ..model import own_tree, reasons
 from ..model.config.types import NodepoolConfig
 from ..model.counters import LAUNCHES, LEAKS_REMOVED, OTHER, Counters
 from ..model.documents import mapping, seconds, text, words
 from ..model.node import NodeState
+from ..model.own_tree import COUNTERS, HEARTBEATS
 from ..model.request import RequestState
 from ..model.resources import CORES, FLOATING_IPS, INSTANCES, ORDER, PORTS, RAM, VOLUME_GB, VOLUMES
 from ..model.stored import BadDocument
@@ -170,7 +170,7 @@ def _add_resources(gauges: Gauges, provider: str, pool: str, rows: list[dict[str
 
 
 def _add_reading(gauges: Gauges, reading: TreeReading, provider: str) -> None:
-    found = reading.one(f"{paths.OWN}/providers/{provider}")
+    found = reading.one(f"{paths.own(own_tree.PROVIDERS)}/{provider}")
     read = mapping(found.document.get("reading")) if found is not None else None
     moment = seconds((read or {}).get("at"))
     if moment is not None:
@@ -178,8 +178,9 @@ def _add_reading(gauges: Gauges, reading: TreeReading, provider: str) -> None:
 
 
 def _add_leaks(gauges: Gauges, reading: TreeReading, config: NodepoolConfig) -> None:
-    places = [("", reading.one(f"{paths.OWN}/tree-sightings"))]
-    places += [(name, reading.one(f"{paths.OWN}/sightings/{paths.segment(name)}")) for name in config.providers]
+    places = [("", reading.one(paths.own(own_tree.TREE_SIGHTINGS)))]
+    root = paths.own(own_tree.SIGHTINGS)
+    places += [(name, reading.one(f"{root}/{paths.segment(name)}")) for name in config.providers]
     for provider, found in places:
         document = found.document if found is not None else {}
         for kind in mapping(document.get("looked")) or {}:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from ..model.documents import seconds
+from ..model.own_tree import BREAKERS, FREEZES, KNOWN_POOLS, LEASES, STUCK, WAITS
 from ..model.request import NodeRequest, RequestState
 from .candidate import Kind, LeakCandidate, Ownership
 
@@ -97,14 +98,14 @@ def _lease(name: str, document: Mapping[str, Any], view: TreeView, now: float) -
 
 
 def _freeze(pool_id: str, document: Mapping[str, Any], view: TreeView, now: float) -> Found:
-    if pool_id in view.pools or f"pools/{pool_id}" in view.documents or _in_force(document, now):
+    if pool_id in view.pools or f"{KNOWN_POOLS}/{pool_id}" in view.documents or _in_force(document, now):
         return None
     return "owner-gone", None, f"pool {pool_id}"
 
 
 def _breaker(provider: str, document: Mapping[str, Any], view: TreeView, now: float) -> Found:
     """Judge a breaker: it is deleted when no pool of its provider is known any more."""
-    known = [item.get("provider_name") for key, item in view.documents.items() if key.startswith("pools/")]
+    known = [item.get("provider_name") for key, item in view.documents.items() if key.startswith(f"{KNOWN_POOLS}/")]
     return None if provider in known or _in_force(document, now) else ("owner-gone", None, f"provider {provider}")
 
 
@@ -129,12 +130,12 @@ def _stuck(name: str, document: Mapping[str, Any], view: TreeView, now: float) -
 
 
 OWNERS: dict[str, Callable[[str, Mapping[str, Any], TreeView, float], Found]] = {
-    "waits": _wait,
-    "leases": _lease,
-    "freezes": _freeze,
-    "breakers": _breaker,
-    "pools": _pool,
-    "stuck": _stuck,
+    WAITS: _wait,
+    LEASES: _lease,
+    FREEZES: _freeze,
+    BREAKERS: _breaker,
+    KNOWN_POOLS: _pool,
+    STUCK: _stuck,
 }
 """Folder of our subtree → the function that judges its documents."""
 

@@ -12,13 +12,25 @@ from typing import Any
 from ..clients.zookeeper.link.paths import segment
 from ..model.image import Upload, UploadState
 from ..model.node import Node
+from ..model.own_tree import (
+    BY_NAME,
+    BY_POOL,
+    BY_WHERE,
+    FREEZES,
+    KNOWN_POOLS,
+    LAUNCHES,
+    OWN_TREE,
+    PROVIDERS,
+    STUCK,
+    WAITS,
+)
 
 _SHOWN = 5
-_BY_NAME = ("image-uploads", "sightings", "tombstones", "met", "drain", "breakers", "providers")
+_BY_NAME = sorted((part.name for part in OWN_TREE if part.provider == BY_NAME), key=PROVIDERS.__eq__)
 """Folders of our subtree whose documents are named after a provider. The last one holds the provider's lock."""
-_BY_FIELD = {"launches": "provider", "stuck": "provider", "pools": "provider_name"}
+_BY_FIELD = {part.name: part.provider for part in OWN_TREE if part.provider not in ("", BY_NAME, BY_POOL, BY_WHERE)}
 """Folders of our subtree → the field of their documents that holds the provider's name."""
-FOLDERS = (*_BY_NAME, *_BY_FIELD, "freezes", "waits")
+FOLDERS = tuple(part.name for part in OWN_TREE if part.provider)
 
 
 @dataclass(frozen=True)
@@ -47,8 +59,8 @@ def left_of(records: ProviderRecords) -> dict[str, list[str]]:
         "configuration": [records.configured] if records.configured else [],
         "launchers": list(records.launchers),
         "nodes": [f"{node.id} ({node.state or 'unknown'})" for node in records.nodes],
-        "launches": [name for name in _documents(records, "launches") if name not in known],
-        "deletions": list(_documents(records, "stuck")),
+        "launches": [name for name in _documents(records, LAUNCHES) if name not in known],
+        "deletions": list(_documents(records, STUCK)),
         "uploads": [
             f"{upload.image} {upload.build_id}/{upload.id} ({upload.state or 'unknown'})"
             for upload in records.uploads
@@ -81,9 +93,9 @@ def _reason(what: str, names: Collection[str]) -> str:
 
 def own_documents(records: ProviderRecords) -> list[str]:
     """Return the paths below our subtree to delete with the provider; the znode that holds its lock is the last."""
-    pools = {*records.pool_ids, *_documents(records, "pools")}
+    pools = {*records.pool_ids, *_documents(records, KNOWN_POOLS)}
     found = [f"{folder}/{name}" for folder in _BY_FIELD for name in _documents(records, folder)]
-    found += [path for path in (f"freezes/{pool_id}" for pool_id in sorted(pools)) if path in records.documents]
+    found += [path for path in (f"{FREEZES}/{pool_id}" for pool_id in sorted(pools)) if path in records.documents]
     found += [path for path, document in records.documents.items() if _waits_for(path, document, records.name)]
     by_name = [f"{folder}/{name}" for folder in _BY_NAME for name in sorted({records.name, segment(records.name)})]
     return sorted(found) + [path for path in by_name if path in records.documents]
@@ -98,5 +110,5 @@ def _documents(records: ProviderRecords, folder: str) -> Iterator[str]:
 
 
 def _waits_for(path: str, document: Mapping[str, Any], provider: str) -> bool:
-    where = document.get("where")
-    return path.startswith("waits/") and isinstance(where, str) and where.partition("/")[0] == provider
+    where = document.get(BY_WHERE)
+    return path.startswith(f"{WAITS}/") and isinstance(where, str) and where.partition("/")[0] == provider

@@ -11,9 +11,9 @@ from dataclasses import asdict, dataclass
 
 from ..clients.zookeeper.link import paths
 from ..clients.zookeeper.tree_reading import TreeReading
-from ..cycles.frame import counts, heartbeat
-from ..cycles.launcher.ownership.registry import KNOWN_POOLS, REGISTER_EVERY
-from ..imaging.notes import BUILDER_NOTES
+from ..cycles.frame import heartbeat
+from ..cycles.launcher.ownership.registry import REGISTER_EVERY
+from ..model import own_tree
 from ..model.component import ComponentKind
 from ..model.config.types import NodepoolConfig
 from ..model.documents import seconds, text, words
@@ -24,10 +24,10 @@ from .libraries import Request, Response
 from .picture import Contact, Snapshot
 from .routing import Route
 
-POOLS = f"{paths.OWN}/{KNOWN_POOLS}"
-BUILDERS = f"{paths.OWN}/{BUILDER_NOTES}"
-COUNTERS = f"{paths.OWN}/{counts.COUNTERS}"
-HEARTBEATS = f"{paths.OWN}/{heartbeat.HEARTBEATS}"
+POOLS = f"{paths.OWN}/{own_tree.KNOWN_POOLS}"
+BUILDERS = f"{paths.OWN}/{own_tree.BUILDER_NOTES}"
+COUNTERS = f"{paths.OWN}/{own_tree.COUNTERS}"
+HEARTBEATS = f"{paths.OWN}/{own_tree.HEARTBEATS}"
 BUILDER_CYCLES = ("builds", "uploads")
 SILENCE = 3 * heartbeat.EVERY
 """Seconds without a heartbeat after which a connected launcher counts as silent. Without a connection it has none."""

@@ -10,11 +10,9 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.launches import (
-    freezes as cycle_freezes,
-)
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.passes import readings
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching import freezing
+from ansible_collections.stackci.nodepool.plugins.module_utils.model import own_tree
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.launcher_case import Site, label, pool, provider
 
@@ -46,7 +44,7 @@ def creates(site: Site, name: str = "one") -> dict[str, int]:
 
 def freezes_of(site: Site) -> dict[str, dict[str, Any]]:
     """Stored freezes: resource → document, over all pools."""
-    base = f"/nodepool/stackci/{cycle_freezes.FREEZES}"
+    base = f"/nodepool/stackci/{own_tree.FREEZES}"
     found: dict[str, dict[str, Any]] = {}
     for key in site.requestor.children(base):
         found |= site.requestor.read(f"{base}/{key}") or {}

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...model.errors import StoreConflict, StoreDenied, StoreGone
+from ...model.own_tree import ACCESS
 from .link import paths
 from .link.accounts import SHARED, AccessLists, name_of, owners, rights
 from .link.session import Session
@@ -25,9 +26,6 @@ try:
 except ImportError:  # reported by client.require_kazoo
     NoNodeError = type("NotThere", (Exception,), {})
 
-ACCESS = "access"
-"""The document that says which access list the whole part has: the number of changes of the one at its top. It does not
-hold the list itself, from which passwords could be guessed."""
 _TOGETHER = 200
 """Most requests that are sent before their answers have come."""
 

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from ...model.bounded_text import marked
 from ...model.config.types import ZooKeeperSettings
 from ...model.errors import StoreError
+from ...model.own_tree import KNOWN_POOLS
 from .link import connect_errors, paths
 from .link.session import Session
 from .link.tree import Entry, Tree
@@ -106,7 +107,7 @@ class TreeReading:
         """True when a launcher is registered, or was registered lately (its pools are stored)."""
         return any(
             self._tree.names(root)
-            for root in (f"{paths.COMPONENTS}/launcher", f"{paths.COMPONENTS}/pool", f"{paths.OWN}/pools")
+            for root in (f"{paths.COMPONENTS}/launcher", f"{paths.COMPONENTS}/pool", paths.own(KNOWN_POOLS))
         )
 
 

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...clients.zookeeper.link.paths import segment
-from ...model.lease import LEASES, REQUESTOR, release_first
+from ...model.lease import REQUESTOR, release_first
 from ...model.node import Node
+from ...model.own_tree import LEASES
 from ...model.request import NodeRequest, RequestState
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from ...clients.zookeeper.link import paths
 from ...clients.zookeeper.store import Store
 from ...model.config.types import NodepoolConfig
 from ...model.errors import PartlyFailed
+from ...model.own_tree import PROVIDERS
 from ...model.resources import INSTANCES
 from ...sweeping.provider_records import (
     FOLDERS,
@@ -21,7 +22,6 @@ from ...sweeping.provider_records import (
     reasons_of,
 )
 from ..frame.cycle_options import ConfigOptions
-from ..launcher.provider.provider_locks import PROVIDERS
 
 
 def erase_provider(options: ConfigOptions, name: str, *, force: bool, check: bool) -> dict[str, Any]:

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 from ...clients.zookeeper.link.paths import segment
 from ...launching.node_changes import ABSENT, HELD, NodeWish, Verdict, at_work, decide
 from ...model.errors import StoreConflict, StoreGone
-from ...model.lease import LEASES, hold_job
+from ...model.lease import hold_job
 from ...model.node import Node, NodeState
+from ...model.own_tree import LEASES
 from ...model.request import NodeRequest
 
 if TYPE_CHECKING:

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 from ...launching.breaking import Breaker
 from ...launching.freezing import LONGEST
 from ...model.freeze import Freeze
+from ...model.own_tree import BREAKERS, FREEZES, KNOWN_POOLS
 from ...model.stored import BadDocument, all_made
-from ..launcher.launches.breakers import BREAKERS
-from ..launcher.launches.freezes import FREEZES
 
 if TYPE_CHECKING:
     from ...clients.zookeeper.store import Store
@@ -76,8 +75,8 @@ def _documents(store: Store, wish: ThrottleWish) -> list[tuple[str, dict[str, An
     if wish.kind == BREAKER:
         return [(f"{BREAKERS}/{wish.provider}", {})]
     pools = {pool.id: (pool.provider_name, str(pool.name)) for pool in store.components.pools()}
-    for pool_id in store.own.children("pools"):
-        known = store.own.get(f"pools/{pool_id}") or {}
+    for pool_id in store.own.children(KNOWN_POOLS):
+        known = store.own.get(f"{KNOWN_POOLS}/{pool_id}") or {}
         pools.setdefault(pool_id, (str(known.get("provider_name")), str(known.get("name"))))
     return [
         (f"{FREEZES}/{pool_id}", {"pool": name})

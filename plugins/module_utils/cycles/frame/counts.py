@@ -16,10 +16,9 @@ from ...clients.zookeeper.store import Store
 from ...model.counters import API_CALLS, Counters
 from ...model.errors import StoreError
 from ...model.lines import Trouble
+from ...model.own_tree import COUNTERS
 from ...model.stored import BadDocument
 
-COUNTERS = "counters"
-"""The folder of the documents below our subtree; each host has one document for each kind of cycle."""
 EVERY = 10.0
 """Minimum seconds between two writes. A cycle that is killed loses the counts of this time."""
 KEEP = 30 * 86400.0

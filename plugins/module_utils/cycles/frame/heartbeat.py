@@ -13,9 +13,8 @@ from ...clients.zookeeper.components import Registration
 from ...clients.zookeeper.link import paths
 from ...clients.zookeeper.store import Store
 from ...model.errors import StoreError
+from ...model.own_tree import HEARTBEATS
 
-HEARTBEATS = "heartbeats"
-"""The folder of the documents below our subtree; each running cycle has one document."""
 EVERY = 30.0
 """Minimum seconds between two writes, unless the providers or the problems change."""
 CONFIG_PROBLEMS = "config_problems"

@@ -13,8 +13,7 @@ import uuid
 from ...clients.zookeeper.link.paths import own
 from ...clients.zookeeper.store import Store
 from ...model.errors import TreeExchanged
-
-SITE = "site"
+from ...model.own_tree import SITE
 
 
 def site_of(store: Store, *, create: bool) -> str:

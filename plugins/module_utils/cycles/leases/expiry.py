@@ -13,17 +13,9 @@ from typing import TYPE_CHECKING
 
 from ...clients.zookeeper.link.paths import segment
 from ...model.errors import StoreGone
-from ...model.lease import (
-    LEASES,
-    Lease,
-    LeaseError,
-    LeaseSpec,
-    is_held,
-    is_over,
-    mark_of,
-    request_expiry,
-)
+from ...model.lease import Lease, LeaseError, LeaseSpec, is_held, is_over, mark_of, request_expiry
 from ...model.node import Node, NodeState
+from ...model.own_tree import LEASES
 from .lease_cycle import Leasing
 
 if TYPE_CHECKING:

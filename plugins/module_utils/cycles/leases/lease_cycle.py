@@ -35,7 +35,6 @@ from ...launching.lease_plan import (
 )
 from ...model.errors import StoreGone
 from ...model.lease import (
-    LEASES,
     Lease,
     LeaseSpec,
     belongs,
@@ -49,6 +48,7 @@ from ...model.lease import (
 )
 from ...model.lines import amount
 from ...model.node import Node, NodeState
+from ...model.own_tree import LEASES, WAITS
 from ...model.request import NodeRequest, RequestState
 
 if TYPE_CHECKING:
@@ -362,7 +362,7 @@ class Leasing:
 
     def _reason(self, request: NodeRequest) -> dict[str, str] | None:
         """Return the reason that the launcher stored; without one, a reason that follows from the registered pools."""
-        document = self._store.own.get(f"waits/{request.id}")
+        document = self._store.own.get(f"{WAITS}/{request.id}")
         if document and document.get("text"):
             return {"code": str(document.get("code", "")), "text": str(document["text"])}
         if request.state != RequestState.REQUESTED:
@@ -376,7 +376,7 @@ class Leasing:
         return None
 
     def _explained(self, request_id: str, text: str) -> str:
-        document = self._store.own.get(f"waits/{request_id}")
+        document = self._store.own.get(f"{WAITS}/{request_id}")
         if document and document.get("text"):
             return f"{text}: {document['text']}"
         request = self._store.requests.get(request_id)

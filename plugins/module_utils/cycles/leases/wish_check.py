@@ -12,7 +12,8 @@ from ...clients.zookeeper.link.paths import segment
 from ...model.config.problems import shown
 from ...model.config.types import NodepoolConfig
 from ...model.errors import UnknownName
-from ...model.lease import LEASES, LeaseSpec
+from ...model.lease import LeaseSpec
+from ...model.own_tree import LEASES
 from ...model.similar import hint
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...clients.zookeeper.link import paths
 from ...clients.zookeeper.tree_reading import TreeReading
-from ...model import reasons
+from ...model import own_tree, reasons
 from ...model.documents import seconds, text
 from ...model.launch import LONGEST_DELAY
 from ...model.lines import span
@@ -20,7 +20,7 @@ from ...model.resources import INSTANCES
 from ...model.stored import is_number
 from .request_rows import WAITS
 
-PROVIDERS = f"{paths.OWN}/providers"
+PROVIDERS = paths.own(own_tree.PROVIDERS)
 LATELY = 3600.0
 """Seconds after which a deletion does not count for the estimate any more."""
 FEWEST = 5

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...clients.zookeeper.link import paths
 from ...clients.zookeeper.tree_reading import Found, TreeReading
-from ...model import owner, reasons
+from ...model import own_tree, owner, reasons
 from ...model.documents import seconds, text, whole, words
 from ...model.launch import IN_FLIGHT, Launch
 from ...model.lines import amount
@@ -23,8 +23,8 @@ from .names import pool_documents
 from .node_rows import adoption_text
 from .request_rows import WAITS, said_now
 
-DECLINES = f"{paths.OWN}/declines"
-LAUNCHES = f"{paths.OWN}/launches"
+DECLINES = paths.own(own_tree.DECLINES)
+LAUNCHES = paths.own(own_tree.LAUNCHES)
 ROOTS = (paths.NODES, WAITS, DECLINES, PROVIDERS)
 MOST_AHEAD = 10
 OURS = "stackci-PoolWorker."

@@ -13,8 +13,9 @@ from ...clients.zookeeper.link import paths
 from ...clients.zookeeper.tree_reading import Found, TreeReading
 from ...model import connection
 from ...model.documents import seconds, text, whole, words
-from ...model.lease import LEASES, hold_job
+from ...model.lease import hold_job
 from ...model.node import NodeState
+from ...model.own_tree import LEASES
 from .fields import (
     Fields,
     age,

@@ -9,10 +9,11 @@ from collections.abc import Collection, Iterator
 
 from ...clients.zookeeper.link import paths
 from ...clients.zookeeper.tree_reading import Found, TreeReading
+from ...model import own_tree
 from ...model.config.types import NodepoolConfig
 from ...model.documents import words
 
-LAUNCHERS = (paths.COMPONENTS, f"{paths.OWN}/pools")
+LAUNCHERS = (paths.COMPONENTS, paths.own(own_tree.KNOWN_POOLS))
 """Where launchers and builders are registered, and where pools are stored."""
 KINDS = {"providers": "provider", "pools": "pool", "labels": "label"}
 """Option of a module → what it names."""
@@ -22,7 +23,7 @@ _IN_POOLS = {"provider": "provider_name", "pool": "name", "label": "supported_la
 
 def pool_documents(reading: TreeReading) -> Iterator[tuple[Found, bool]]:
     """Yield the stored pools, then the registered ones, each with True when it is registered."""
-    for root, registered in ((f"{paths.OWN}/pools", False), (f"{paths.COMPONENTS}/pool", True)):
+    for root, registered in ((paths.own(own_tree.KNOWN_POOLS), False), (f"{paths.COMPONENTS}/pool", True)):
         for found in reading.below(root):
             yield found, registered
 

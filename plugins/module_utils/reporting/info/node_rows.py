@@ -21,8 +21,9 @@ from ...model.documents import (
 from ...model.launch import Launch, Phase
 from ...model.lines import amount
 from ...model.node import NodeState
+from ...model.own_tree import TOMBSTONES
 from ...model.stored import BadDocument
-from ...model.tombstone import TOMBSTONES, Tombstone
+from ...model.tombstone import Tombstone
 from .fields import (
     EARLIEST,
     LATEST,

@@ -15,6 +15,7 @@ from ...clients.zookeeper.link import paths
 from ...clients.zookeeper.tree_reading import EMPTY, Found, TreeReading
 from ...launching.breaking import MOST as LONGEST_BREAK
 from ...launching.freezing import LONGEST as LONGEST_FREEZE
+from ...model import own_tree
 from ...model.config.types import NodepoolConfig, Provider
 from ...model.documents import (
     mapping,
@@ -35,11 +36,11 @@ from .fields import (
 )
 from .names import known_names, pool_documents
 
-PROVIDERS = f"{paths.OWN}/providers"
-FREEZES = f"{paths.OWN}/freezes"
-BREAKERS = f"{paths.OWN}/breakers"
-DRAIN = f"{paths.OWN}/drain"
-STUCK = f"{paths.OWN}/stuck"
+PROVIDERS = paths.own(own_tree.PROVIDERS)
+FREEZES = paths.own(own_tree.FREEZES)
+BREAKERS = paths.own(own_tree.BREAKERS)
+DRAIN = paths.own(own_tree.DRAIN)
+STUCK = paths.own(own_tree.STUCK)
 ROOTS = (paths.NODES, PROVIDERS, FREEZES, BREAKERS, DRAIN, STUCK)
 MOST = 1e12
 """Highest plausible amount of a resource; a larger amount in a record is not counted."""

@@ -12,13 +12,13 @@ from typing import Any
 
 from ...clients.zookeeper.link import paths
 from ...clients.zookeeper.tree_reading import Found, TreeReading
-from ...model import reasons
+from ...model import own_tree, reasons
 from ...model.documents import seconds, text, whole, words
 from ...model.request import RequestState, id_parts
 from ...model.stored import is_number
 from .fields import Fields, age, age_text
 
-WAITS = f"{paths.OWN}/waits"
+WAITS = paths.own(own_tree.WAITS)
 PROBLEM = "the stored reason cannot be used"
 NEXT_TRY = re.compile(r" in \d+ s$")
 """The end of the sentences about freezes and breakers."""

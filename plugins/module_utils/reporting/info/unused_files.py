@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 from ...clients.zookeeper.link import paths
 from ...clients.zookeeper.tree_reading import TreeReading
-from ...cycles.frame.heartbeat import CONFIG_PROBLEMS, HEARTBEATS
+from ...cycles.frame.heartbeat import CONFIG_PROBLEMS
 from ...model.documents import text, words
+from ...model.own_tree import HEARTBEATS
 
 ROOT = f"{paths.OWN}/{HEARTBEATS}"
 

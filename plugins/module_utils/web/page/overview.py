@@ -12,10 +12,11 @@ from typing import Any
 
 from ...clients.zookeeper.link import paths
 from ...clients.zookeeper.tree_reading import Found, TreeReading
-from ...imaging.notes import BUILDER_NOTES, BuilderNote
+from ...imaging.notes import BuilderNote
 from ...model.config.types import NodepoolConfig
 from ...model.documents import text, words
 from ...model.node import NodeState
+from ...model.own_tree import BUILDER_NOTES
 from ...model.request import RequestState
 from ...reporting.info.fields import age, known_state
 from ...reporting.info.labels import label_rows

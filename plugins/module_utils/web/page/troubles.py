@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from ...clients.zookeeper.link import paths
 from ...clients.zookeeper.tree_reading import Found, TreeReading
+from ...model import own_tree
 from ...model.documents import mapping, seconds, text, whole
 from ...model.lines import amount
 from ...model.request import RequestState
@@ -20,7 +21,7 @@ from ...reporting.info.unused_files import unused_files
 
 BAD, WARN = "bad", "warn"
 UNTOLD = "no text is stored"
-SIGHTINGS = f"{paths.OWN}/sightings"
+SIGHTINGS = paths.own(own_tree.SIGHTINGS)
 Rows = Sequence[Mapping[str, Any]]
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from ....model.config.types import ZooKeeperAuth
 from ....model.errors import MissingLibraryError
-from ....model.lease import LEASE_LOCKS, LEASES
+from ....model.own_tree import OWN_TREE, REQUESTOR
 from . import paths
 
 SASL_IMPORT_ERROR: str | None = None
@@ -28,7 +28,7 @@ try:
 except ImportError:  # reported by client.require_kazoo
     ACL = Id = object
 
-SHARED = tuple(f"{paths.OWN}/{name}" for name in (LEASES, LEASE_LOCKS))
+SHARED = tuple(paths.own(part.name) for part in OWN_TREE if part.writer == REQUESTOR)
 """Our folders in which requestors write: they stay open to all clients."""
 
 

@@ -30,6 +30,7 @@ from ....imaging.due_builds import (
 from ....imaging.image_snapshot import ImagesView
 from ....model.image import BuildState
 from ....model.lines import Trouble, amount
+from ....model.own_tree import SITE
 from ...frame.clock import SteadyClock
 from ...frame.counts import CycleCounts, KeptCounters
 from ...frame.cycle_options import SETTLED
@@ -38,12 +39,7 @@ from ...frame.inbox import Inbox
 from ...frame.loop import Frame, Work
 from ...frame.opening import Opened, opened
 from ...frame.stop import SERVING, Stop
-from ...frame.tree_identity import (
-    SITE,
-    check_tree,
-    confirm_tree,
-    site_of,
-)
+from ...frame.tree_identity import check_tree, confirm_tree, site_of
 from ..context.builder_identity import Identity
 from ..context.builder_options import BuildOptions
 from ..context.image_files import check_files

@@ -27,9 +27,8 @@ from ....imaging.listed import Listed
 from ....model.config.types import NodepoolConfig
 from ....model.documents import text
 from ....model.errors import NodepoolError
+from ....model.own_tree import LIVE_BUILDERS
 
-LIVE_BUILDERS = "live-builders"
-"""Folder of our own subtree with an ephemeral document of each builder cycle."""
 MARGIN = 5.0
 """Seconds beyond the session time-out for which the other builder may still be shown after its death."""
 PACE = 0.5

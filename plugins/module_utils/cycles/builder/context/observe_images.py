@@ -23,9 +23,6 @@ from ....imaging.image_snapshot import (
 )
 from ....imaging.listed import Listed, OtherBuilders
 from ....imaging.notes import (
-    BUILD_NOTES,
-    BUILDER_NOTES,
-    UPLOAD_NOTES,
     BuilderNote,
     BuildNotes,
     Failures,
@@ -38,11 +35,12 @@ from ....model.component import ComponentKind, ComponentState
 from ....model.config.types import NodepoolConfig
 from ....model.documents import text
 from ....model.errors import CloudAuthError
-from .builder_identity import LIVE_BUILDERS, live_builders
+from ....model.own_tree import BUILD_NOTES, BUILDER_NOTES, LIVE_BUILDERS, UPLOAD_NOTES
+from .builder_identity import live_builders
 
 VERSION = "stackci.nodepool"
 _FOLDERS = (BUILD_NOTES, UPLOAD_NOTES, BUILDER_NOTES, LIVE_BUILDERS)
-ROOTS = (paths.IMAGES, paths.COMPONENTS, *(f"{paths.OWN}/{name}" for name in _FOLDERS))
+ROOTS = (paths.IMAGES, paths.COMPONENTS, *map(paths.own, _FOLDERS))
 """The paths that :func:`view_images` reads. Nodes and requests, of which there are many, are not needed for images."""
 
 

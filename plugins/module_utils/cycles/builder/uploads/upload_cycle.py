@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ....clients.statsd import Sink
+from ....clients.zookeeper.link import paths
 from ....imaging.due_uploads import UploadCase, UploadCode
 from ....imaging.notes import Failures, upload_notes_path
 from ....imaging.retention import (
@@ -26,6 +27,7 @@ from ....imaging.retention import (
 )
 from ....model.errors import StoreError
 from ....model.lines import Line, Subject, Trouble, amount
+from ....model.own_tree import SITE, UPLOAD_NOTES
 from ...frame.clock import SteadyClock
 from ...frame.config_watch import ConfigWatch
 from ...frame.counts import CycleCounts, KeptCounters
@@ -84,7 +86,7 @@ TELL_EVERY = 60.0
 """Seconds between two metrics of the upload states."""
 LEFT_PAUSE = 5.0
 """Seconds after which an upload is tried again that failed because of ZooKeeper."""
-WATCHED = ("/nodepool/images", "/nodepool/stackci/image-uploads", "/nodepool/stackci/site")
+WATCHED = (paths.IMAGES, paths.own(UPLOAD_NOTES), paths.own(SITE))
 
 
 def run_uploads(

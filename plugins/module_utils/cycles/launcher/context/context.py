@@ -19,16 +19,15 @@ from ....model.errors import CloudAuthError
 from ....model.launch import Launch
 from ....model.lines import Line, Trouble, amount
 from ....model.node import Node, NodeState
+from ....model.own_tree import LAUNCHES, PROVIDERS
 from ....model.tombstone import Life
 from ...frame.inbox import Inbox
 from ..provider.actor import ProviderActor
 from ..provider.experience import learned_before
-from ..provider.provider_locks import PROVIDERS
 from .account import Account
 from .identities import Identities
 from .sweep_memory import add_tombstone
 
-LAUNCHES = "launches"
 FIRST_SECONDS = 10.0
 """Seconds from the start of a long cycle within which no node counts as idle."""
 

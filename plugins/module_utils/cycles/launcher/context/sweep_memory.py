@@ -13,19 +13,11 @@ from ....clients.zookeeper.link.paths import segment
 from ....clients.zookeeper.locks import Held
 from ....clients.zookeeper.store import Store
 from ....model.launch import Launch
+from ....model.own_tree import SIGHTINGS, TOMBSTONES, TREE_SIGHTINGS
 from ....model.stored import is_number
-from ....model.tombstone import (
-    MOST,
-    TOMBSTONES,
-    Life,
-    Tombstone,
-    Tombstones,
-)
+from ....model.tombstone import MOST, Life, Tombstone, Tombstones
 from ....sweeping.judge import Sighting
 
-SIGHTINGS = "sightings"
-TREE = "tree-sightings"
-"""The document with the sightings of records that belong to no provider."""
 _MOST_SIGHTINGS = 5000
 _MOST_EXPIRED = 500
 """Largest number of tombstones that are deleted in one round trip."""
@@ -47,7 +39,7 @@ class SweepMemory:
     @classmethod
     def of_tree(cls, store: Store) -> SweepMemory:
         """Return the memory that is stored for the tree."""
-        return cls._read(store, TREE)
+        return cls._read(store, TREE_SIGHTINGS)
 
     @classmethod
     def _read(cls, store: Store, path: str) -> SweepMemory:

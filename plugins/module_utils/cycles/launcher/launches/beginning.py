@@ -15,8 +15,9 @@ from ....model.cloud import Flavor
 from ....model.config.types import Pool, PoolLabel
 from ....model.launch import Launch, Phase
 from ....model.node import Node, NodeState
+from ....model.own_tree import LAUNCHES
 from ....model.request import NodeRequest
-from ..context.context import LAUNCHES, Context
+from ..context.context import Context
 from ..context.launch_templates import LaunchTemplate, label_template
 from ..provider.actor import ProviderActor
 from .launch_in_progress import Ended, LaunchInProgress, request_values

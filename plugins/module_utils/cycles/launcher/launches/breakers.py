@@ -13,11 +13,11 @@ from ....launching.breaking import Breaker, Sign
 from ....model import owner, reasons
 from ....model.config.types import Pool, PoolLabel
 from ....model.lines import Trouble
+from ....model.own_tree import BREAKERS
 from ....model.reasons import Reason
 from ....model.stored import BadDocument, all_made
 from ..context.context import Context
 
-BREAKERS = "breakers"
 _READ = all_made(Breaker.from_document)
 
 

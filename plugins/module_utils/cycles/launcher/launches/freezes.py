@@ -26,13 +26,13 @@ from ....launching.narrow import followed, got, next_turn, refused_narrow, trial
 from ....model import reasons
 from ....model.freeze import Evidence, Freeze, is_narrow
 from ....model.lines import Line, Subject, Trouble
+from ....model.own_tree import FREEZES
 from ....model.reasons import Reason
 from ....model.resources import INSTANCES, Resources
 from ....model.stored import BadDocument, all_made
 from ..context.context import Context
 from ..provider.actor import ProviderActor
 
-FREEZES = "freezes"
 _READ = all_made(Freeze.from_document)
 
 

@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from ....launching.classifier import Verdict
 from ....launching.reachability import Guest, look_around, whose_silence
 from ....model.launch import Phase
-from ..context.context import LAUNCHES, Context
+from ....model.own_tree import LAUNCHES
+from ..context.context import Context
 from .launch_in_progress import LaunchesInProgress, LaunchInProgress
 from .signs import PERSISTENT
 

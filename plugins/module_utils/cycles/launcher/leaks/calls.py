@@ -11,8 +11,9 @@ from typing import Any
 from ....clients.openstack.cloud_client import CloudClient
 from ....clients.zookeeper.store import Store
 from ....model.documents import seconds
-from ....model.lease import LEASES, lock_path
+from ....model.lease import lock_path
 from ....model.node import NodeState
+from ....model.own_tree import LEASES
 from ....model.request import RequestState
 from ....sweeping.candidate import Kind, LeakCandidate
 

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 from ....clients.zookeeper.link.paths import segment
 from ....model.lines import Line
+from ....model.own_tree import MET
 from ....sweeping.candidate import Kind
 from ....sweeping.find import STRANGE, Seen, find
 from ..context.context import Context
 from ..provider.actor import ProviderActor
 from .tree_view import known_to
 
-MET = "met"
-"""Folder of our own subtree with the providers that were checked once."""
 _EXAMPLES = 3
 
 

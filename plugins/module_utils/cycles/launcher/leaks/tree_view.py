@@ -12,6 +12,7 @@ from typing import Any
 from ....clients.zookeeper.store import Store
 from ....model.launch import Launch
 from ....model.node import Node
+from ....model.own_tree import LAUNCHES
 from ....sweeping.find import AdoptionRules, Known
 from ....sweeping.find_in_tree import (
     OWNERS,
@@ -20,7 +21,6 @@ from ....sweeping.find_in_tree import (
 )
 from ..context.sweep_memory import read_tombstones
 
-LAUNCHES = "launches"
 MOST_LOCKS = 100
 """Largest number of lock directories of vanished requests that one sweep reads; the oldest come first."""
 

@@ -23,11 +23,11 @@ from ....model.config.types import NodepoolConfig, Provider
 from ....model.errors import CloudAuthError
 from ....model.lines import Line, Trouble, amount
 from ....model.node import Node
+from ....model.own_tree import DRAIN, PROVIDERS
 from ....model.stored import BadDocument, kind_of
 from ..context.context import Context, clients_of
-from ..provider.provider_locks import PROVIDERS, ProviderLocks
+from .provider_locks import ProviderLocks
 
-DRAIN = "drain"
 CONNECTION = ("provider", "cloud", "region", "place", "config")
 """The fields of a provider's document that describe its connection."""
 

@@ -20,10 +20,10 @@ from ....model.component import (
     ComponentState,
 )
 from ....model.config.types import NodepoolConfig, Pool, Provider
+from ....model.own_tree import KNOWN_POOLS
 from ....model.resources import INSTANCES
 from ....model.stored import Stored
 
-KNOWN_POOLS = "pools"
 KNOWN_FOR = 86400.0
 """Seconds after which a known pool that is not registered any more is forgotten."""
 REGISTER_EVERY = 600.0

@@ -17,9 +17,9 @@ from ...frame.config_watch import News
 from ..context.context import Context
 from ..provider.actor import ProviderActor
 from ..provider.health import CORE
-from ..provider.provider_locks import ProviderLocks
 from .acting_providers import ActingProviders, Chosen, Make
 from .inherited import Inherited
+from .provider_locks import ProviderLocks
 from .registry import Registry
 from .warming import Warming
 

@@ -16,15 +16,16 @@ from ....model.config.types import NodepoolConfig
 from ....model.errors import (
     ConfigError,
 )
+from ....model.own_tree import COUNTERS, HEARTBEATS
 from ...frame.clock import SteadyClock
 from ...frame.config_watch import ConfigWatch, News
-from ...frame.counts import COUNTERS, CycleCounts, KeptCounters
+from ...frame.counts import CycleCounts, KeptCounters
 from ...frame.cycle_options import (
     SETTLED,
     CycleOptions,
     unknown_providers,
 )
-from ...frame.heartbeat import HEARTBEATS, Heartbeat
+from ...frame.heartbeat import Heartbeat
 from ...frame.inbox import Inbox
 from ...frame.loop import Frame, Work
 from ...frame.opening import opened

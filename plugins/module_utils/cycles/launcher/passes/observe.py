@@ -24,10 +24,11 @@ from ....model import reasons
 from ....model.config.types import Pool
 from ....model.launch import Launch
 from ....model.node import Node, NodeState
+from ....model.own_tree import LAUNCHES
 from ....model.reasons import Reason
 from ....model.request import NodeRequest, RequestState
 from ....model.resources import Resources
-from ..context.context import LAUNCHES, Context
+from ..context.context import Context
 from ..context.ledger import Ledger, size_of
 from ..launches.gates import Gates
 from ..ownership.inherited import Inherited, Standing

@@ -28,6 +28,7 @@ from ....launching.placement import place
 from ....model import reasons
 from ....model.errors import CloudAuthError
 from ....model.node import NodeState
+from ....model.own_tree import PROVIDERS
 from ....model.request import RequestState
 from ...frame.inbox import Inbox
 from ...frame.provider_reach import reach_document, unreached
@@ -42,7 +43,6 @@ from ..leaks.first_meeting import would_say
 from ..ownership.inherited import Inherited
 from ..ownership.registry import Registry
 from ..provider.actor import ProviderActor
-from ..provider.provider_locks import PROVIDERS
 from ..requests.waits import all_reasons
 from .launcher_cycle import LauncherOptions
 from .observe import InHand, demand_of, due_upkeep, observe

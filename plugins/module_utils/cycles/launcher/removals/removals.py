@@ -23,6 +23,7 @@ from ....model.errors import (
 )
 from ....model.launch import written_by
 from ....model.lines import Trouble
+from ....model.own_tree import STUCK
 from ..context.context import Context
 from ..provider.actor import ProviderActor
 
@@ -39,8 +40,6 @@ FRESH = 15.0
 """Seconds after its first accepted delete for which a server that seemed stuck is watched like any other."""
 UNHEARD_PAUSE = 10.0
 """Largest number of seconds to the next try after a call without an answer."""
-STUCK = "stuck"
-"""Folder of our own subtree with the stuck removals, for the next cycle."""
 
 
 @dataclass(eq=False)

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from ....model.own_tree import WAITS
 from ....model.reasons import Reason
 from ..context.context import Context
-from .waits import WAIT_NEWS_EVERY, WAITS, forget_wait, write_reason
+from .waits import WAIT_NEWS_EVERY, forget_wait, write_reason
 
 LOOK_EVERY = 5.0
 """Seconds between two looks. A reason is stored when two looks in a row have found it."""

@@ -11,6 +11,7 @@ from typing import Any
 from ....launching.actions import PoolReason, Wait
 from ....model import reasons
 from ....model.lines import Line, Subject, Trouble
+from ....model.own_tree import DECLINES, WAITS
 from ....model.reasons import Reason
 from ....model.request import NodeRequest, RequestState
 from ....model.stored import BadDocument, is_number
@@ -18,13 +19,6 @@ from ....model.subjects import subject_of_request
 from ..context.context import Context
 from ..provider.usage import SECOND_READING
 
-WAITS = "waits"
-DECLINES = "declines"
-"""The folder with the reasons why pools have declined a request (its failure names all of them), and with the pools
-from which it was taken back.
-
-Its documents are kept as long as the request exists.
-"""
 MOST_TAKEN_BACK = 10
 """Largest number of stored entries about pools from which one request was taken back; the oldest are dropped first."""
 WAIT_NEWS_EVERY = 60.0

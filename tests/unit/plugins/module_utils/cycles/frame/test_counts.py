@@ -12,7 +12,6 @@ from kazoo.exceptions import ConnectionLoss
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link import paths
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.counts import (
-    COUNTERS,
     EVERY,
     KEEP,
     MOST_DOCUMENTS,
@@ -22,6 +21,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.coun
     counters_of,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.counters import API_CALLS, LAUNCHES
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.own_tree import COUNTERS
 from tests.support.memory_zookeeper import MemoryStore, MemoryZooKeeper
 from tests.support.virtual_time import Agenda
 from tests.support.world import World, one_provider

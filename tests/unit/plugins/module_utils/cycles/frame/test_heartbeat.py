@@ -8,11 +8,8 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link import paths
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.heartbeat import (
-    EVERY,
-    HEARTBEATS,
-    Heartbeat,
-)
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.heartbeat import EVERY, Heartbeat
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.own_tree import HEARTBEATS
 from tests.support.memory_zookeeper import MemoryZooKeeper
 from tests.support.virtual_time import Agenda
 from tests.support.world import World, one_provider

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.provider.provider_locks import PROVIDERS
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.requests.waits import WAITS
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.builds import MOST, Builds
 from ansible_collections.stackci.nodepool.plugins.module_utils.model import reasons
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.api_timeouts import MOST_CREATES
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.own_tree import PROVIDERS, WAITS
 from tests.simcloud.plane import COLLAPSE, ControlPlane
 from tests.support.effort import first
 from tests.support.virtual_cloud import Fate, Timing

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.requests.waits import WAITS
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.own_tree import WAITS
 from tests.support.world import Habit, World, label, one_provider, provider_document, site
 
 CREATE = "POST /servers"

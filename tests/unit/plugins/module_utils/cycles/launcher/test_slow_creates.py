@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.provider.provider_locks import PROVIDERS
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.own_tree import PROVIDERS
 from tests.simcloud.plane import ControlPlane
 from tests.support.effort import first
 from tests.support.virtual_cloud import Fate, Timing, busy

@@ -11,8 +11,9 @@ from typing import Any
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link.paths import segment
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leases import expiry
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leases.lease_cycle import Leasing
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.lease import LEASES, LeaseSpec
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.lease import LeaseSpec
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import NodeState
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.own_tree import LEASES
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.request import RequestState
 from tests.support.lease_store import MemoryStore
 

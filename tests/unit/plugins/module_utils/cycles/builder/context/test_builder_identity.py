@@ -10,9 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.context import (
-    builder_identity,
-)
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.context.builder_identity import (
     MARGIN,
     BuilderElsewhere,
@@ -20,6 +17,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.co
     Place,
     live_builders,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.own_tree import LIVE_BUILDERS
 from tests.support.image_views import config
 from tests.support.memory_zookeeper import MemoryStore, MemoryZooKeeper
 from tests.support.virtual_time import Agenda
@@ -124,9 +122,7 @@ def test_after_a_lost_session_the_one_that_was_away_gives_way(tree: MemoryZooKee
     away.end()
     there = builder(tree.store(), replace(HERE, boot="other"))
     there.begin()
-    away._registration = away._store.components.register(
-        builder_identity.LIVE_BUILDERS, "one", away._fields, root="/nodepool/stackci"
-    )
+    away._registration = away._store.components.register(LIVE_BUILDERS, "one", away._fields, root="/nodepool/stackci")
     there.check()
     with pytest.raises(BuilderElsewhere):
         away.check()

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.tree_identity import SITE, site_of
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.tree_identity import site_of
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.context.account import Account
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.context.context import Context
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.leaks import by_hand
@@ -27,6 +27,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors impo
     CloudUnavailable,
     TreeExchanged,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.own_tree import SITE
 from tests.support.virtual_time import VirtualInbox, VirtualWorkers
 from tests.support.world import World, one_provider
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.requests.waits import WAITS
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.own_tree import WAITS
 from tests.support.virtual_cloud import Timing, VirtualCloud
 from tests.support.world import Cycle, World, one_provider
 

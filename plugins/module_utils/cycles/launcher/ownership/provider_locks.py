@@ -9,9 +9,7 @@ from collections.abc import Iterable
 
 from ....clients.zookeeper.locks import Held
 from ....clients.zookeeper.store import Store
-
-PROVIDERS = "providers"
-MIN_READY = "min-ready"
+from ....model.own_tree import MIN_READY, PROVIDERS
 
 
 class ProviderLocks:
