@@ -98,7 +98,7 @@ settings:
     - {section: "providers[cloud1].pools[main]", option: auto-floating-ip, value: true, origin: default, line: null}
 """
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.config_checking import (
+from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.config_showing import (
     CONFIG_INFO_ARGUMENTS,
     show,
 )

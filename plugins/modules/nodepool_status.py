@@ -73,11 +73,11 @@ lines:
     - "    instances    [######------........] 3+3 of 10"
 """
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.looking import (
+from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.module import run_module
+from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.status_showing import (
     STATUS_ARGUMENTS,
     status,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.module import run_module
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link.session_file import default_folder
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.state_folder import default_folder
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.stop import Stop
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import NodepoolError
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import Trouble

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.passes.launcher_cycle import (
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.context.launcher_options import (
     LauncherOptions,
-    run_launcher,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.passes.launcher_cycle import run_launcher
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.passes.launcher_pass import LauncherPass
 from tests.bench.world import World
 

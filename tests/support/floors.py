@@ -147,6 +147,36 @@ def edges(sources: Mapping[str, str]) -> dict[str, set[str]]:
     return graph
 
 
+def loaded(sources: Mapping[str, str], module: str) -> set[str]:
+    """The modules of *sources* that Python runs when *module* is imported: not those that a function imports later."""
+    reached: set[str] = set()
+    new = [module]
+    while new:
+        name = new.pop()
+        if name in sources and name not in reached:
+            reached.add(name)
+            new += [found for entry in _at_once(name, parsed(sources[name]).body) for found in _with_packages(entry)]
+    return reached
+
+
+def _at_once(module: str, body: list[ast.stmt]) -> Iterator[str]:
+    for node in body:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{absolute(module, node)}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Try):
+            yield from _at_once(module, node.body)
+
+
+def _with_packages(name: str) -> Iterator[str]:
+    """The module and its packages, of which one or the other is meant by ``from package import name``."""
+    parts = name.removeprefix(PACKAGE).split(".")
+    for length in range(1, len(parts) + 1):
+        yield ".".join(parts[:length])
+        yield ".".join([*parts[:length], "__init__"])
+
+
 def circle(graph: Mapping[str, set[str]]) -> list[str]:
     """The nodes of one circle of *graph*, first and last the same; empty when there is none."""
     try:

@@ -18,10 +18,10 @@ from typing import Any, Self
 from kazoo.exceptions import NoAuthError
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.passes.launcher_cycle import (
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.context.launcher_options import (
     LauncherOptions,
-    run_launcher,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.passes.launcher_cycle import run_launcher
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.launcher_requestor import Requestor
 from tests.support.simcloud_process import SimCloud, default_cloud

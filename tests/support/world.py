@@ -28,10 +28,12 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.cycl
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.tree_identity import site_of
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.context.account import Account
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.context.context import Context
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.context.launcher_options import (
+    LauncherOptions,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.passes import launcher_pass
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.passes.launcher_cycle import (
     LauncherCycle,
-    LauncherOptions,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.provider import actor as provider
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.provider import (

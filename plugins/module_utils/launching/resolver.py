@@ -18,6 +18,16 @@ from ..model.cloud import Flavor, Image, Network, SecurityGroup
 from ..model.config.types import ImageSettings, Pool, PoolLabel
 from ..model.errors import CloudRefused
 from ..model.offered import listed, not_offered
+from ..model.resources import (
+    CORES,
+    FLOATING_IPS,
+    INSTANCES,
+    PORTS,
+    RAM,
+    VOLUME_GB,
+    VOLUMES,
+    Resources,
+)
 
 
 class _Named(Protocol):
@@ -309,3 +319,13 @@ def _several(what: str, name: str, found: Sequence[_Named], remedy: str) -> str:
 
 def _refused(call: str, text: str) -> CloudRefused:
     return CloudRefused(text, call=call)
+
+
+def resources_of(pool: Pool, label: PoolLabel, flavor: Flavor, *, floats: bool = False) -> Resources:
+    """Return the resources that one node of the label uses."""
+    amounts = {INSTANCES: 1, CORES: flavor.cores, RAM: flavor.ram, PORTS: max(1, len(label.networks or pool.networks))}
+    if label.boot_from_volume:
+        amounts |= {VOLUMES: 1, VOLUME_GB: label.volume_size}
+    if floats:
+        amounts |= {FLOATING_IPS: 1}
+    return Resources(amounts)

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..clients.zookeeper.link.session_file import default_folder
+from ..clients.state_folder import default_folder
 from ..cycles.frame.config_source import ConfigSource
 from ..cycles.frame.cycle_options import ConfigOptions
 from ..model.config.types import NodepoolConfig

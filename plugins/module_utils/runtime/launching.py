@@ -9,7 +9,8 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..cycles.launcher.passes.launcher_cycle import LauncherOptions, run_launcher
+from ..cycles.launcher.context.launcher_options import LauncherOptions
+from ..cycles.launcher.passes.launcher_cycle import run_launcher
 from ..cycles.launcher.passes.preview import preview
 from ..reporting.summary import launcher_summary
 from .arguments import API_ARGUMENTS, CYCLE_ARGUMENTS, PROVIDERS_ARGUMENTS, options_of

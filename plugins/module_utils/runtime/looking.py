@@ -17,11 +17,10 @@ from ..clients.zookeeper import tree_reading as tree_reading
 from ..clients.zookeeper.link import paths
 from ..clients.zookeeper.tree_reading import Found, TreeReading
 from ..model.config.types import NodepoolConfig
-from ..model.errors import ConfigError, PartlyFailed
+from ..model.errors import PartlyFailed
 from ..model.node import NodeState
 from ..model.request import RequestState
 from ..reporting.info import explain, labels, providers
-from ..reporting.info import status as screen
 from ..reporting.info.explain import explanation, launch_path, nodes_of
 from ..reporting.info.fields import refuse_unknown
 from ..reporting.info.labels import label_rows
@@ -71,13 +70,6 @@ REQUEST_INFO_ARGUMENTS: dict[str, Any] = {
 PROVIDER_INFO_ARGUMENTS: dict[str, Any] = {**VIEW_ARGUMENTS, **OFFERS_ARGUMENTS, "providers": NAMES}
 LABEL_INFO_ARGUMENTS: dict[str, Any] = {**VIEW_ARGUMENTS, **OFFERS_ARGUMENTS, "labels": NAMES, "providers": NAMES}
 LEASE_INFO_ARGUMENTS: dict[str, Any] = {**VIEW_ARGUMENTS, "names": NAMES, "providers": NAMES}
-
-STATUS_ARGUMENTS: dict[str, Any] = {
-    **VIEW_ARGUMENTS,
-    "id": {"type": "str"},
-    "width": {"type": "int", "default": 80},
-    "watch": {"type": "float", "default": 0.0},
-}
 
 
 def read_tree(
@@ -132,7 +124,7 @@ def node_info(module: AnsibleModule) -> dict[str, Any]:
 
     reading = read_tree(config, (paths.NODES, *LAUNCHERS), single)
     now = time.time()
-    gone = {node_id: found for node_id in ids if (found := _tombstone(node_id, config, reading)) is not None}
+    gone = {node_id: found for node_id in ids if (found := tombstone(node_id, config, reading)) is not None}
     refuse_unknown("ids", ids, [*reading.names(paths.NODES), *gone], "ZooKeeper has no node")
     refuse_unknown_names(module, config, reading)
     wanted = NodeFilter(**{field.name: params[field.name] for field in fields(NodeFilter)})
@@ -151,7 +143,7 @@ def node_info(module: AnsibleModule) -> dict[str, Any]:
     return tree_result(module, reading, result)
 
 
-def _tombstone(node_id: str, config: NodepoolConfig, reading: TreeReading) -> Found | None:
+def tombstone(node_id: str, config: NodepoolConfig, reading: TreeReading) -> Found | None:
     """Return the tombstone of a deleted node; None for other nodes."""
     if reading.one(f"{paths.NODES}/{node_id}") is not None:
         return None
@@ -222,34 +214,3 @@ def lease_info(module: AnsibleModule) -> dict[str, Any]:
         )
 
     return tree_result(module, reading, {"leases": [row for row in rows if wanted(row)]})
-
-
-def status(module: AnsibleModule) -> dict[str, Any]:
-    """Return one screen of text about everything, or the text about one request or node."""
-    config, name, width = load(module), module.params["id"], max(20, module.params["width"])
-    if name == "":
-        raise ConfigError(["id is empty: name a request or a node, for instance id=100-0000000011"])
-
-    def launches(reading: TreeReading) -> list[str]:
-        if not name:
-            return []
-        stones = tombstone_paths(name, known_names("provider", config, reading))
-        return [launch_path(name), *stones, *(launch_path(node.name) for node in nodes_of(reading, name))]
-
-    alone = name is not None
-    locks = paths.LOCKED if alone else screen.LOCKS
-    reading = read_tree(config, (*screen.ROOTS, *LAUNCHERS), launches, locks=locks, lasting=alone)
-    now = time.time()
-    if name is None:
-        return tree_result(module, reading, {"lines": screen.status_lines(config, reading, now, width)})
-    known, gone = {*reading.names(paths.REQUESTS), *reading.names(paths.NODES)}, _tombstone(name, config, reading)
-    refuse_unknown("id", [name], known if gone is None else [name], "ZooKeeper has no request or node")
-    node = reading.one(f"{paths.NODES}/{name}")
-    if gone is not None:
-        lines = screen.gone_lines(name, gone_life(gone, now), width)
-    elif node is None:
-        lines = screen.request_lines(explanation(reading, request_rows(reading, now), name, now), width)
-    else:
-        (row,) = node_rows([node], NodeFilter(), now, detail=False)
-        lines = screen.node_lines(row, node_life(node, reading.one(launch_path(name)), now), width)
-    return tree_result(module, reading, {"lines": lines})

@@ -9,7 +9,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..clients.zookeeper.link.session_file import default_folder
+from ..clients.state_folder import default_folder
 from ..web.libraries import require_libraries
 from ..web.server.application import Visitors, prefix_of
 from ..web.server.service import WebOptions, serve

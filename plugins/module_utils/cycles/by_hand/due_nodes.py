@@ -21,8 +21,9 @@ from ...model.node import Node, NodeState
 from ...sweeping.candidate import Kind
 from ...sweeping.judge import Verdict
 from ..frame.cycle_options import ConfigOptions
+from ..launcher.context.launcher_options import LauncherOptions
 from ..launcher.leaks.sweep_options import SweepOptions
-from ..launcher.passes.launcher_cycle import LauncherOptions, run_launcher
+from ..launcher.passes.launcher_cycle import run_launcher
 from ..leases.expiry import release_expired, unattended
 
 LONGEST = 120.0

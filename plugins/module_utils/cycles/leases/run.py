@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, fields, replace
 
-from ...clients.zookeeper.link.session_file import default_folder
+from ...clients.state_folder import default_folder
 from ...clients.zookeeper.store import Store
 from ...model.config.types import NodepoolConfig
 from ...model.errors import StoreError
@@ -167,10 +167,8 @@ def _launching(
     line: Callable[[str], None],
     stop: Stop | None,
 ) -> LeaseOutcome:
-    from ..launcher.passes.launcher_cycle import (
-        LauncherOptions,
-        run_launcher,
-    )
+    from ..launcher.context.launcher_options import LauncherOptions
+    from ..launcher.passes.launcher_cycle import run_launcher
 
     customer = Customer(turn.spec, config, progress, present=turn.present)
     options = LauncherOptions(

@@ -16,7 +16,6 @@ import json
 import os
 import stat
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from ....model.config.types import ZooKeeperSettings
@@ -24,21 +23,8 @@ from ...private_file import open_private_folder
 from ...proc import boot_id, pid_namespace, process
 from . import connect_errors
 
-NAME = "stackci-nodepool"
 _LARGEST = 4096
 _OPEN = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-
-
-def default_folder() -> str:
-    """Return the user's own folder below the system's runtime directory, or else below that for temporary files."""
-    user = os.geteuid()
-    if user == 0:
-        return f"/run/{NAME}"
-    runtime = Path(f"/run/user/{user}")
-    with contextlib.suppress(OSError):
-        if runtime.stat().st_uid == user:
-            return str(runtime / NAME)
-    return os.path.join(os.environ.get("TMPDIR") or "/tmp", f"{NAME}-{user}")
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 from ....launching.catalog import image_misses
 from ....launching.narrow import Shape
-from ....launching.resolver import choose_flavor, choose_image, is_arriving, upload_problem
+from ....launching.resolver import choose_flavor, choose_image, is_arriving, resources_of, upload_problem
 from ....launching.snapshot import LabelOffer
 from ....model import reasons
 from ....model.cloud import Flavor, Image
@@ -22,16 +22,6 @@ from ....model.config.types import (
 from ....model.errors import CloudRefused
 from ....model.image import Upload
 from ....model.reasons import Reason
-from ....model.resources import (
-    CORES,
-    FLOATING_IPS,
-    INSTANCES,
-    PORTS,
-    RAM,
-    VOLUME_GB,
-    VOLUMES,
-    Resources,
-)
 from ..provider.actor import ProviderActor
 from ..provider.facts import Fact
 from ..provider.usable import MISS_AGE, SOON, ask_for_names, catalog_of, missing
@@ -135,16 +125,6 @@ def _lacking(
         elif why is not None and any(fact.waited(context.now()) < SOON for fact in actor.known.images.values()):
             return LabelOffer(not_now=_unread(actor, where))
     return LabelOffer(never=_broken(where, label, lacks))
-
-
-def resources_of(pool: Pool, label: PoolLabel, flavor: Flavor, *, floats: bool = False) -> Resources:
-    """Return the resources that one node of the label uses."""
-    amounts = {INSTANCES: 1, CORES: flavor.cores, RAM: flavor.ram, PORTS: max(1, len(label.networks or pool.networks))}
-    if label.boot_from_volume:
-        amounts |= {VOLUMES: 1, VOLUME_GB: label.volume_size}
-    if floats:
-        amounts |= {FLOATING_IPS: 1}
-    return Resources(amounts)
 
 
 def image_of(

@@ -21,7 +21,7 @@ from ....launching.catalog import (
     misses,
     too_large,
 )
-from ....launching.resolver import choose_flavor, floating_problems
+from ....launching.resolver import choose_flavor, floating_problems, resources_of
 from ....launching.uploaded import uploads_by_diskimage
 from ....model.cloud import Image
 from ....model.config.types import (
@@ -41,8 +41,7 @@ from ...frame.provider_reach import (
     reach_document,
     unreached,
 )
-from ..context.launch_templates import resources_of
-from .launcher_cycle import LauncherOptions
+from ..context.launcher_options import LauncherOptions
 
 T = TypeVar("T")
 

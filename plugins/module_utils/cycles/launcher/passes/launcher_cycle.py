@@ -12,18 +12,12 @@ from typing import Any
 from ....clients.statsd import Sink
 from ....clients.zookeeper.link import paths
 from ....clients.zookeeper.store import Store
-from ....model.config.types import NodepoolConfig
-from ....model.errors import (
-    ConfigError,
-)
 from ....model.own_tree import COUNTERS, HEARTBEATS
 from ...frame.clock import SteadyClock
 from ...frame.config_watch import ConfigWatch, News
 from ...frame.counts import CycleCounts, KeptCounters
 from ...frame.cycle_options import (
     SETTLED,
-    CycleOptions,
-    unknown_providers,
 )
 from ...frame.heartbeat import Heartbeat
 from ...frame.inbox import Inbox
@@ -39,6 +33,7 @@ from ...frame.tree_identity import site_of
 from ..context.account import Account
 from ..context.context import Context
 from ..context.launcher_metrics import Metrics
+from ..context.launcher_options import LauncherOptions
 from ..ownership.takeover import Takeover
 from .launcher_pass import LauncherPass
 
@@ -52,35 +47,6 @@ LONGEST_PAUSE = 0.2
 """Seconds. After a pass, the cycle pauses for as long as the pass took, but not longer than this. So passes take about
 half of the time at most: a burst of thousands of events takes fewer passes, and the threads that read answers get
 their share of the interpreter."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class LauncherOptions(CycleOptions):
-    """The options of a launcher cycle.
-
-    :param providers: names of the providers to act for; None for all.
-    :param serves: False to only delete nodes: no request is served, no node is launched, and no pool is registered.
-    :param spare_ssh_after: age in seconds from which ssh is tried again before a spare node is handed out; 0: never.
-    """
-
-    providers: tuple[str, ...] | None = None
-    serves: bool = True
-    spare_ssh_after: float = 0.0
-
-    def load(self) -> NodepoolConfig:
-        """Read the configuration and check that it has the chosen providers.
-
-        :raises ConfigError: with all problems.
-        """
-        config = self.reload()
-        unknown = unknown_providers(config, self.providers or ())
-        if unknown:
-            raise ConfigError(unknown)
-        return config
-
-    def chosen(self, config: NodepoolConfig) -> list[str]:
-        """Return the names of the providers to act for."""
-        return [name for name in config.providers if self.providers is None or name in self.providers]
 
 
 @dataclass

@@ -36,6 +36,7 @@ from ...frame.tree_identity import site_of
 from ..context.account import Account
 from ..context.context import Context
 from ..context.launch_templates import ask_about, label_template
+from ..context.launcher_options import LauncherOptions
 from ..context.ledger import take_stock
 from ..context.uploads_seen import deny_unusable, fallbacks, inactive_uploads
 from ..launches.gates import Gates
@@ -44,7 +45,6 @@ from ..ownership.inherited import Inherited
 from ..ownership.registry import Registry
 from ..provider.actor import ProviderActor
 from ..requests.waits import all_reasons
-from .launcher_cycle import LauncherOptions
 from .observe import InHand, demand_of, due_upkeep, observe
 from .readings import read_clouds
 

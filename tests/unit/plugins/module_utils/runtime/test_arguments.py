@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link.session_file import default_folder
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.state_folder import default_folder
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.context.builder_options import (
     UploadOptions,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.passes.launcher_cycle import (
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.context.launcher_options import (
     LauncherOptions,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError

@@ -13,7 +13,7 @@ import pytest
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients import kept_config
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.config_source import ConfigSource, told
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.cycle_options import ConfigOptions
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.passes.launcher_cycle import (
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.context.launcher_options import (
     LauncherOptions,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError

@@ -18,7 +18,6 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.private_f
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link.session_file import (
     SessionFolder,
     SessionNote,
-    default_folder,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import (
     ZooKeeperServer,
@@ -172,13 +171,3 @@ def test_a_dead_process_is_not_seen_and_one_with_its_pid_is_not_it():
     assert not theirs.process_is_seen, "a zombie holds nothing"
     child.communicate()
     assert not theirs.process_is_seen
-
-
-def test_the_default_is_private_to_the_user(monkeypatch):
-    monkeypatch.setattr(os, "geteuid", lambda: 54321)
-    monkeypatch.delenv("TMPDIR", raising=False)
-    assert default_folder() == "/tmp/stackci-nodepool-54321"
-    monkeypatch.setenv("TMPDIR", "/scratch")
-    assert default_folder() == "/scratch/stackci-nodepool-54321"
-    monkeypatch.setattr(os, "geteuid", lambda: 0)
-    assert default_folder() == "/run/stackci-nodepool"

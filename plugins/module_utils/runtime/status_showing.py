@@ -1,0 +1,67 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The module that shows everything on one screen."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..clients.zookeeper.link import paths
+from ..clients.zookeeper.tree_reading import TreeReading
+from ..model.errors import ConfigError
+from ..reporting.info import status as screen
+from ..reporting.info.explain import explanation, launch_path, nodes_of
+from ..reporting.info.fields import refuse_unknown
+from ..reporting.info.names import LAUNCHERS, known_names
+from ..reporting.info.node_rows import (
+    NodeFilter,
+    gone_life,
+    node_life,
+    node_rows,
+    tombstone_paths,
+)
+from ..reporting.info.request_rows import request_rows
+from .arguments import load
+from .looking import VIEW_ARGUMENTS, read_tree, tombstone, tree_result
+
+STATUS_ARGUMENTS: dict[str, Any] = {
+    **VIEW_ARGUMENTS,
+    "id": {"type": "str"},
+    "width": {"type": "int", "default": 80},
+    "watch": {"type": "float", "default": 0.0},
+}
+
+
+def status(module: AnsibleModule) -> dict[str, Any]:
+    """Return one screen of text about everything, or the text about one request or node."""
+    config, name, width = load(module), module.params["id"], max(20, module.params["width"])
+    if name == "":
+        raise ConfigError(["id is empty: name a request or a node, for instance id=100-0000000011"])
+
+    def launches(reading: TreeReading) -> list[str]:
+        if not name:
+            return []
+        stones = tombstone_paths(name, known_names("provider", config, reading))
+        return [launch_path(name), *stones, *(launch_path(node.name) for node in nodes_of(reading, name))]
+
+    alone = name is not None
+    locks = paths.LOCKED if alone else screen.LOCKS
+    reading = read_tree(config, (*screen.ROOTS, *LAUNCHERS), launches, locks=locks, lasting=alone)
+    now = time.time()
+    if name is None:
+        return tree_result(module, reading, {"lines": screen.status_lines(config, reading, now, width)})
+    known, gone = {*reading.names(paths.REQUESTS), *reading.names(paths.NODES)}, tombstone(name, config, reading)
+    refuse_unknown("id", [name], known if gone is None else [name], "ZooKeeper has no request or node")
+    node = reading.one(f"{paths.NODES}/{name}")
+    if gone is not None:
+        lines = screen.gone_lines(name, gone_life(gone, now), width)
+    elif node is None:
+        lines = screen.request_lines(explanation(reading, request_rows(reading, now), name, now), width)
+    else:
+        (row,) = node_rows([node], NodeFilter(), now, detail=False)
+        lines = screen.node_lines(row, node_life(node, reading.one(launch_path(name)), now), width)
+    return tree_result(module, reading, {"lines": lines})

@@ -1,0 +1,73 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A module loads what it needs and little else: how many files of ours each of them imports when it starts.
+
+Ansible starts a process for each task. A module that only prints options must not load the launcher.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.floors import PACKAGE, UTILS, loaded, plugin_sources
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = plugin_sources(ROOT)
+MODULES = sorted(path.stem for path in (ROOT / "plugins" / "modules").glob("*.py"))
+MOST = {
+    "alien_image_info": 100,
+    "dib_build": 160,
+    "dib_image_info": 140,
+    "image_data": 100,
+    "image_info": 140,
+    "image_upload": 190,
+    "label_info": 90,
+    "leak_cleanup": 270,
+    "lease_info": 90,
+    "node": 100,
+    "node_info": 90,
+    "node_launch": 270,
+    "nodepool_config_check": 100,
+    "nodepool_config_info": 50,
+    "nodepool_request": 110,
+    "nodepool_status": 110,
+    "nodepool_webapp": 240,
+    "provider": 110,
+    "provider_info": 90,
+    "request": 100,
+    "request_info": 90,
+    "throttle": 100,
+}
+"""Most files for each module."""
+NEVER = {
+    "nodepool_config_info": ("clients.zookeeper", "clients.openstack", "cycles.launcher"),
+    "nodepool_config_check": ("clients.zookeeper",),
+    "throttle": ("clients.openstack", "cycles.launcher"),
+    "node_info": ("clients.openstack", "cycles.launcher", "cycles.builder"),
+    "request_info": ("clients.openstack", "cycles.launcher", "cycles.builder"),
+}
+"""What a module has no use for."""
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_module_loads_little_else_than_it_needs(module):
+    files = loaded(SOURCES, f"plugins.modules.{module}")
+    assert len(files) <= MOST[module]
+    strangers = tuple(UTILS + name + "." for name in NEVER.get(module, ()))
+    assert [name for name in sorted(files) if name.startswith(strangers)] == []
+
+
+def test_what_a_function_imports_is_not_loaded_at_once():
+    ours = f"{PACKAGE}{UTILS}"
+    sources = {
+        "plugins.modules.one": f"from {ours}model.a import name\ndef later():\n    from {ours}model import b",
+        f"{UTILS}model.a": "from . import c",
+        f"{UTILS}model.b": "",
+        f"{UTILS}model.c": "try:\n    import yaml\nexcept ImportError:\n    yaml = None",
+        f"{UTILS}model.__init__": "",
+    }
+    here = {f"{UTILS}model.{name}" for name in ("__init__", "a", "c")}
+    assert loaded(sources, "plugins.modules.one") == {"plugins.modules.one", *here}
