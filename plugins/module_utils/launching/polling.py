@@ -37,8 +37,8 @@ EARLY, LATE = 0.95, 2.0
 OVERDUE_SHARE = 0.05
 RAREST = 30.0
 """Longest interval in seconds between readings for an overdue server; the intervals grow up to it."""
-LEISURE = 3.0
-"""Seconds between two readings for deletions that no request waits for."""
+LEISURE = 8.0
+"""Least seconds between two readings for deletions that no request waits for."""
 UNKNOWN_FIRST = 2.0
 UNKNOWN_BOOT = 3.0
 UNKNOWN_SHARE = 0.15

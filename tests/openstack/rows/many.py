@@ -96,6 +96,7 @@ def crowd(lab: Lab) -> str:
         records = [site.requestor.request(ident) for ident in requests]
         served = sorted(one["state_time"] - began for one in records if one and one["state"] == "fulfilled")
         made = plane.calls(since)
+        while_served = sum(kind == "GET /servers/detail" for kind, _status, _seconds in plane.timed_calls(since))
         nodes = len(site.requestor.nodes())
         site.requestor.wait_gone(
             site.give_all_back([r for r in requests if site.requestor.state(r) == "fulfilled"]), 600
@@ -109,7 +110,8 @@ def crowd(lab: Lab) -> str:
         f"by hand {', '.join(f'{rate:.0f}/min with {in_flight}' for in_flight, rate in best.items())}; "
         f"the launcher {rate:.0f}/min ({100 * rate / max(best.values()):.0f} %), {len(served)} of {number} served, "
         f"{made['POST /servers 202']} creates, median create {median(creates):.1f} s, "
-        f"{len(lists)} lists, median list {median(lists):.1f} s, "
+        f"{while_served} lists until all were served and {len(lists) - while_served} until all were deleted, "
+        f"median list {median(lists):.1f} s, "
         f"median wait {median(served):.0f} s, {calls:.2f} calls per life"
     )
     assert len(served) == number, told
