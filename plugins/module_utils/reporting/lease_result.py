@@ -130,6 +130,8 @@ def outcome_result(turn: LeaseTurn, outcome: LeaseOutcome, *, preview: bool = Fa
 def _raise_unless_fine(turn: LeaseTurn, outcome: LeaseOutcome, result: dict[str, Any]) -> None:
     status = outcome.after
     name = turn.spec.name
+    if status.released:
+        raise LeaseError(f"lease {name}: {'; '.join(status.failures)}")
     if status.failures:
         raise LeaseError(
             f"lease {name}: {'; '.join(status.failures)}. What else belongs to the lease stays until it is released"

@@ -18,7 +18,10 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 
 from tests.support.ansible_run import Ran, run_alone, run_module
+from tests.support.simcloud_process import SimCloud, default_cloud
 from tests.support.zookeeper_server import ZooKeeperServer
+
+NETWORK = {"name": "public", "external": True, "shared": True}
 
 
 class Launcher:
@@ -150,3 +153,37 @@ def site(zookeeper: ZooKeeperServer, tmp_path: Path) -> Iterator[Site]:
         yield Site(tmp_path, launcher, config)
     finally:
         launcher.close()
+
+
+@pytest.fixture
+def cloud(site: Site) -> Iterator[SimCloud]:
+    boot = {"kind": "fixed", "value": 0.3}
+    with SimCloud(default_cloud("east", guests=True, boot=boot, networks=[NETWORK])) as running:
+        with site.config.open("r+") as file:
+            text = file.read().replace("providers: []\n", _provider(running.ssh_port("east")))
+            file.seek(0)
+            file.write(text)
+        yield running
+
+
+def _provider(port: int) -> str:
+    return (
+        "providers:\n"
+        "  - name: east\n"
+        "    cloud: east\n"
+        "    rate: 0.02\n"
+        "    cloud-images:\n"
+        f"      - {{name: debian-12, connection-port: {port}}}\n"
+        "    pools:\n"
+        "      - name: main\n"
+        "        max-servers: 2\n"
+        "        networks: [public]\n"
+        "        auto-floating-ip: false\n"
+        "        labels:\n"
+        "          - {name: small, cloud-image: debian-12, flavor-name: small}\n"
+    )
+
+
+def launching(cloud: SimCloud, **more: Any) -> dict[str, Any]:
+    """Options of a module that launches by itself."""
+    return {"launch": True, "clouds_config": str(cloud.clouds_yaml), "timeout": 60, **more}

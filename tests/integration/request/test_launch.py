@@ -7,46 +7,14 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.integration.request.conftest import Site
+from tests.integration.request.conftest import Site, launching
 from tests.support.ansible_run import ModuleProcess, run_alone
 from tests.support.fixtures_zookeeper import eventually
-from tests.support.simcloud_process import SimCloud, default_cloud
-
-NETWORK = {"name": "public", "external": True, "shared": True}
-
-
-@pytest.fixture
-def cloud(site: Site) -> Iterator[SimCloud]:
-    boot = {"kind": "fixed", "value": 0.3}
-    with SimCloud(default_cloud("east", guests=True, boot=boot, networks=[NETWORK])) as running:
-        with site.config.open("r+") as file:
-            text = file.read().replace("providers: []\n", _provider(running.ssh_port("east")))
-            file.seek(0)
-            file.write(text)
-        yield running
-
-
-def _provider(port: int) -> str:
-    return (
-        "providers:\n"
-        "  - name: east\n"
-        "    cloud: east\n"
-        "    rate: 0.02\n"
-        "    cloud-images:\n"
-        f"      - {{name: debian-12, connection-port: {port}}}\n"
-        "    pools:\n"
-        "      - name: main\n"
-        "        max-servers: 2\n"
-        "        networks: [public]\n"
-        "        auto-floating-ip: false\n"
-        "        labels:\n"
-        "          - {name: small, cloud-image: debian-12, flavor-name: small}\n"
-    )
+from tests.support.simcloud_process import SimCloud
 
 
 def test_lease_and_release_without_a_launcher(site: Site, cloud: SimCloud) -> None:
@@ -78,14 +46,10 @@ def test_lease_and_release_without_a_launcher(site: Site, cloud: SimCloud) -> No
     assert site.launcher.documents("nodes") == {}
 
 
-def _options(cloud: SimCloud, **more: Any) -> dict[str, Any]:
-    return {"launch": True, "clouds_config": str(cloud.clouds_yaml), "timeout": 60, **more}
-
-
 def test_servers_given_back_without_a_launcher_are_told_and_deleted_by_the_next_release(
     site: Site, cloud: SimCloud
 ) -> None:
-    ran = site.request(labels=["small"], **_options(cloud)).result
+    ran = site.request(labels=["small"], **launching(cloud)).result
     (node,) = ran["nodes"]
     told = f"no launcher acts for east at the moment: node {node['id']}"
     assert any(notice.startswith(f"{told} expires 7200 s after") for notice in ran["notices"]), ran["notices"]
@@ -97,20 +61,20 @@ def test_servers_given_back_without_a_launcher_are_told_and_deleted_by_the_next_
     assert len(cloud.servers("east")) == 1
 
     # A run that was killed after it gave the nodes back leaves the same.
-    planned = site.request(state="absent", check=True, **_options(cloud)).result
+    planned = site.request(state="absent", check=True, **launching(cloud)).result
     assert planned["changed"] and planned["planned"] == [
         f"delete the servers of nodes {node['id']}: they were given back"
     ]
-    again = site.request(state="absent", wait=False, **_options(cloud)).result
+    again = site.request(state="absent", wait=False, **launching(cloud)).result
     assert again["complete"] and again["notices"] == [] and again["changed"]
     assert cloud.servers("east") == [] and site.launcher.documents("nodes") == {}
 
 
 def test_a_release_deletes_servers_that_are_still_booting(site: Site, cloud: SimCloud) -> None:
     cloud.settings("east", boot={"kind": "fixed", "value": 8.0})
-    late = site.request(labels=["small"], **_options(cloud, timeout=3)).result
+    late = site.request(labels=["small"], **launching(cloud, timeout=3)).result
     assert late["failed"] and len(cloud.servers("east")) == 1
-    gone = site.request(state="absent", **_options(cloud)).result
+    gone = site.request(state="absent", **launching(cloud)).result
     assert gone["complete"], gone
     assert cloud.servers("east") == []
     assert site.launcher.documents("nodes") == {} and site.launcher.documents("stackci/leases") == {}
@@ -118,7 +82,7 @@ def test_a_release_deletes_servers_that_are_still_booting(site: Site, cloud: Sim
 
 @pytest.mark.parametrize("state", ["present", "absent"])
 def test_what_a_killed_run_leaves_is_deleted_by_the_next_release(site: Site, cloud: SimCloud, state: str) -> None:
-    options: dict[str, Any] = {"name": "web", "config": str(site.config), "labels": ["small"], **_options(cloud)}
+    options: dict[str, Any] = {"name": "web", "config": str(site.config), "labels": ["small"], **launching(cloud)}
     if state == "present":
         cloud.settings("east", boot={"kind": "fixed", "value": 6.0})
     else:
@@ -130,7 +94,7 @@ def test_what_a_killed_run_leaves_is_deleted_by_the_next_release(site: Site, clo
         process.kill()
         process.wait(10)
     assert len(cloud.servers("east")) == 1
-    gone = site.request(state="absent", **_options(cloud)).result
+    gone = site.request(state="absent", **launching(cloud)).result
     assert gone["complete"] and gone["notices"] == [], gone
     assert cloud.servers("east") == [] and site.launcher.documents("nodes") == {}
     assert site.launcher.documents("requests") == {} and site.launcher.documents("stackci/leases") == {}
@@ -138,20 +102,20 @@ def test_what_a_killed_run_leaves_is_deleted_by_the_next_release(site: Site, clo
 
 def test_a_lease_that_is_given_up_deletes_its_servers(site: Site, cloud: SimCloud) -> None:
     cloud.settings("east", boot={"kind": "fixed", "value": 8.0})
-    late = site.request(labels=["small"], **_options(cloud, timeout=3, cancel_on_timeout=True)).result
+    late = site.request(labels=["small"], **launching(cloud, timeout=3, cancel_on_timeout=True)).result
     assert late["failed"] and "everything was given back" in late["msg"]
     assert cloud.servers("east") == [] and site.launcher.documents("requests") == {}
 
 
 def test_an_expired_lease_goes_with_the_next_lease_of_any_name(site: Site, cloud: SimCloud) -> None:
-    first = site.request(labels=["small"], **_options(cloud, expires=2)).result
+    first = site.request(labels=["small"], **launching(cloud, expires=2)).result
     (node,) = first["nodes"]
     time.sleep(max(0.0, node["expires_at"] - time.time()) + 0.1)
     told = site.request(name="other", state="absent").result
     assert any(f"node {node['id']} of an expired or released lease" in notice for notice in told["notices"]), told
     assert site.launcher.documents("nodes")[node["id"]]["state"] == "used"
     assert site.launcher.documents("stackci/leases") == {}
-    site.request(name="other", labels=["small"], **_options(cloud))
+    site.request(name="other", labels=["small"], **launching(cloud))
     left = [server["name"] for server in cloud.servers("east")]
     assert f"np{node['id']}" not in left and len(left) == 1
 
@@ -159,7 +123,7 @@ def test_an_expired_lease_goes_with_the_next_lease_of_any_name(site: Site, cloud
 def test_an_expired_lease_goes_with_the_next_sweep(site: Site, cloud: SimCloud) -> None:
     """The sweep takes no request and begins no launch."""
     options = {"clouds_config": str(cloud.clouds_yaml), "config": str(site.config)}
-    first = site.request(labels=["small"], **_options(cloud, expires=2)).result
+    first = site.request(labels=["small"], **launching(cloud, expires=2)).result
     (node,) = first["nodes"]
     site.request(name="waiting", labels=["small"], wait=False)
     time.sleep(max(0.0, node["expires_at"] - time.time()) + 0.1)
@@ -182,14 +146,14 @@ def test_a_wrong_password_fails_at_once(site: Site, cloud: SimCloud) -> None:
     document["clouds"]["east"]["auth"]["password"] = "no more"
     wrong = site.folder / "wrong.yaml"
     wrong.write_text(json.dumps(document), encoding="utf-8")
-    options = _options(cloud, timeout=300, clouds_config=str(wrong))
+    options = launching(cloud, timeout=300, clouds_config=str(wrong))
     began = time.monotonic()
     failed = site.request(labels=["small"], **options).result
     assert failed["failed"] and "no more" not in json.dumps(failed["msg"])
     assert "provider east" in failed["msg"] and "password" in failed["msg"], failed["msg"]
     assert time.monotonic() - began < 200, "not after the time-out of the task"
 
-    site.request(labels=["small"], **_options(cloud))
+    site.request(labels=["small"], **launching(cloud))
     failed = site.request(state="absent", **options).result
     assert failed["failed"] and "its servers are not deleted" in failed["msg"]
     assert len(cloud.servers("east")) == 1
@@ -199,7 +163,7 @@ def test_a_wrong_password_of_zookeeper_fails_at_once(site: Site, cloud: SimCloud
     secure = site.folder / "secure.conf"
     account = "zookeeper-auth: {username: launcher, protect: true, password: "
     secure.write_text(f"{account}right}}\n", encoding="utf-8")
-    options = _options(cloud, timeout=300, secure_config=str(secure))
+    options = launching(cloud, timeout=300, secure_config=str(secure))
     assert site.request(labels=["small"], **options).result["complete"]
     secure.write_text(f"{account}no-more}}\n", encoding="utf-8")
     began = time.monotonic()

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from ...clients.zookeeper.link.paths import segment
@@ -33,7 +33,7 @@ from ...launching.lease_plan import (
     plan_absent,
     plan_present,
 )
-from ...model.errors import StoreGone
+from ...model.errors import StoreError, StoreGone
 from ...model.lease import (
     Lease,
     LeaseSpec,
@@ -85,6 +85,8 @@ class LeaseStatus:
     :ivar ready: the number of nodes that are held or ready to be taken.
     :ivar planned: the actions that a preview found.
     :ivar leaving: the nodes that have to be deleted before the lease is released.
+    :ivar released: another program released the lease while this run waited for it.
+    :ivar abandoned: nodes that were launched for a request of the lease which is gone, and that nobody uses.
     """
 
     done: bool = False
@@ -99,6 +101,8 @@ class LeaseStatus:
     busy: str | None = None
     planned: list[Action] = field(default_factory=list)
     leaving: list[str] = field(default_factory=list)
+    released: bool = False
+    abandoned: list[str] = field(default_factory=list)
 
 
 class Leasing:
@@ -137,6 +141,11 @@ class Leasing:
         self._failures: list[str] = []
         self._notices: list[str] = []
         self._first = True
+        self._known = False
+        """True when this run has seen its lease, which then goes only when another program releases it."""
+        self._released = False
+        self._launched: set[str] = set()
+        """The nodes that were allocated to requests of the lease while this run waited."""
 
     def preview(self) -> LeaseStatus:
         """Return the status with the actions that would be taken; change nothing."""
@@ -163,6 +172,7 @@ class Leasing:
             lease = self._lease()
         else:
             self._first = False
+            self._known = self._known or lease is not None
         self._seen.update(plan.waiting)
         self._changed |= bool(plan.leaving)  # the launcher of this run deletes their servers
         return self._status(lease, plan)
@@ -212,6 +222,11 @@ class Leasing:
         try:
             for _round in range(ROUNDS):
                 lease = self._lease(fresh=True)
+                if lease is None and self._present and self._known:
+                    self._released = True
+                    self._failures.append("it was released while this run waited for it; repeat the task to begin anew")
+                    return LeasePlan()
+                self._known = self._known or lease is not None
                 plan = self._plan(lease, self._view(lease, whole=True, fresh=True))
                 self._notices += [notice for notice in plan.notices if notice not in self._notices]
                 self._failures += [self._explained(request, text) for request, text in plan.failures.items()]
@@ -248,6 +263,7 @@ class Leasing:
             self._store.own.create_once(self._path, new.document())
         else:
             self._store.own.put(self._path, new.document())
+        self._known = True
         return False
 
     def _perform_on_set(self, action: Action, lease: Lease) -> bool:
@@ -341,16 +357,44 @@ class Leasing:
         complete = bool(status.sets) and len(status.nodes) == status.wanted
         status.done = bool(self._failures) or (complete and not plan.actions and self._busy is None)
         status.ready = len(status.nodes) if complete else len(status.nodes) + self._ready(status)
+        status.released = self._released
+        if self._failures:
+            launched = [self._store.nodes.get(key) for key in sorted(self._launched)]
+            status.abandoned = [node.id for node in launched if node is not None and self._is_abandoned(node)]
         return status
 
     def _ready(self, status: LeaseStatus) -> int:
         waiting = {part.request for part in status.sets if part.state in (RequestState.PENDING, RequestState.FULFILLED)}
         held = {node.id for node in status.nodes}
-        return sum(
-            1
-            for node in (self._store.nodes.list() if waiting else [])
-            if node.allocated_to in waiting and node.id not in held and node.state in (NodeState.READY, NodeState.HOLD)
-        )
+        own = [node for node in (self._store.nodes.list() if waiting else []) if node.allocated_to in waiting]
+        self._launched.update(node.id for node in own)
+        return sum(1 for node in own if node.id not in held and node.state in (NodeState.READY, NodeState.HOLD))
+
+    def _is_abandoned(self, node: Node) -> bool:
+        if node.state not in (NodeState.BUILDING, NodeState.READY):
+            return False
+        return node.allocated_to is None or self._store.requests.get(node.allocated_to) is None
+
+    def note_leaving(self, nodes: Sequence[str]) -> bool:
+        """Note nodes in the lease's document, so that a release with a launcher deletes them.
+
+        :return: True when the lease had been released: its document is there again, for these nodes alone.
+        :raises StoreError: the document cannot be written now, or another requestor works on the lease.
+        """
+        lock = self._store.own.lock(lock_path(self._spec.name))
+        if lock is None:
+            raise StoreError(f"lease {self._spec.name}: another requestor works on it")
+        try:
+            there = self._lease(fresh=True)
+            lease = there or replace(Lease.new(self._spec, self._unique(), self._clock()), sets=[])
+            lease.leaving = sorted({*lease.leaving, *nodes})
+            if there is None:
+                self._store.own.create_once(self._path, lease.document())
+            else:
+                self._store.own.put(self._path, lease.document())
+            return there is None
+        finally:
+            lock.release()
 
     def _set_status(self, request_id: str | None, held: bool) -> SetStatus:
         if held:

@@ -105,6 +105,8 @@ def run_lease(
             _look_for_unattended(turn, outcome, store)
     if outcome.timed_out and turn.present and turn.cancel_on_timeout:
         outcome.cancelled = _give_up(turn, config, line, stop)
+    if launches and turn.present and outcome.after.abandoned:
+        _clear_abandoned(turn, config, outcome.after, line, stop)
     if launches or outcome.cancelled:
         with suppress(StoreError), closing(Store(config.zookeeper)) as store:
             store.open(watch=False)
@@ -125,6 +127,20 @@ def _give_up(turn: LeaseTurn, config: NodepoolConfig, line: Callable[[str], None
         return _launching(absent, config, lambda status: None, line, stop).after.done
     with Store(config.zookeeper) as store:
         return wait_for(Leasing(store, turn.spec, present=False), store, timeout=RELEASE_TIME).done
+
+
+def _clear_abandoned(
+    turn: LeaseTurn, config: NodepoolConfig, status: LeaseStatus, line: Callable[[str], None], stop: Stop | None
+) -> None:
+    """Delete the nodes that this run launched for a lease which was released meanwhile: no launcher may act after it.
+
+    While the lease exists they are noted only, for its release.
+    """
+    with suppress(StoreError):
+        with Store(config.zookeeper) as store:
+            was_released = Leasing(store, turn.spec).note_leaving(status.abandoned)
+        if was_released:
+            _give_up(turn, config, line, stop)
 
 
 def _look_for_unattended(turn: LeaseTurn, outcome: LeaseOutcome, store: Store) -> None:

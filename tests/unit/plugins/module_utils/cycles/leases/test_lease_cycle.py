@@ -41,6 +41,24 @@ def test_a_lease_that_somebody_has_just_given_back_is_not_brought_back() -> None
     assert (own.documents, world.store.changes) == ({}, changes)
 
 
+@pytest.mark.parametrize("begun_before", [True, False])
+@pytest.mark.parametrize("passes", [1, 2, 3])
+def test_a_lease_that_is_released_while_it_is_waited_for_is_not_requested_again(
+    begun_before: bool, passes: int
+) -> None:
+    world = World(SPEC)
+    if begun_before:
+        world.leasing().advance()
+    leasing = world.leasing()
+    for _pass in range(passes):
+        assert not leasing.advance().done
+    world.run(present=False)
+    status = leasing.advance()
+    assert status.done and status.released
+    assert status.failures == ["it was released while this run waited for it; repeat the task to begin anew"]
+    assert (world.store.all_requests(), world.store.own.documents) == ([], {})
+
+
 def test_lease_is_had_repeated_and_given_back() -> None:
     world = World(SPEC)
     first = world.run()
