@@ -5,17 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from ..clients.zookeeper.link import paths
 from ..clients.zookeeper.tree_reading import TreeReading
-from ..imaging.notes import Failures, build_notes_path, upload_notes_path
+from ..imaging.notes import build_notes_path, upload_notes_path
 from ..model.config.types import NodepoolConfig
-from ..model.documents import seconds, text
-from ..model.image import BuildState, UploadState, is_build_id, is_upload_id
+from ..model.image import BuildState, UploadState
 from . import metric_catalog as catalog
 from .info.fields import known_state
+from .info.image_reading import builds_of, failures_of, image_names, is_paused, uploads_of
 from .metric_catalog import Gauges
 
 
@@ -24,13 +20,12 @@ def add_images(gauges: Gauges, reading: TreeReading, config: NodepoolConfig) -> 
     wanted = {(provider.name, image) for provider in config.providers.values() for image in provider.diskimages}
     for name, diskimage in config.diskimages.items():
         gauges.set(catalog.IMAGE_REBUILD_AGE, name, value=diskimage.rebuild_age)
-        gauges.set(catalog.IMAGE_FAILURES, name, value=_failures(reading, build_notes_path(name)))
+        gauges.set(catalog.IMAGE_FAILURES, name, value=failures_of(reading, build_notes_path(name)).count)
     for provider, image in sorted(wanted):
-        gauges.set(
-            catalog.UPLOAD_FAILURES, provider, image, value=_failures(reading, upload_notes_path(provider, image))
-        )
-    for image in sorted({*reading.names(paths.IMAGES), *config.diskimages}):
-        gauges.set(catalog.IMAGE_PAUSED, image, value=_is_paused(image, reading, config))
+        failures = failures_of(reading, upload_notes_path(provider, image))
+        gauges.set(catalog.UPLOAD_FAILURES, provider, image, value=failures.count)
+    for image in image_names(reading, config):
+        gauges.set(catalog.IMAGE_PAUSED, image, value=is_paused(reading, config, image))
         for state in sorted(BuildState.ALL):
             gauges.set(catalog.IMAGE_BUILDS, image, state, value=0)
         _add_builds(gauges, reading, image)
@@ -39,39 +34,16 @@ def add_images(gauges: Gauges, reading: TreeReading, config: NodepoolConfig) -> 
 def _add_builds(gauges: Gauges, reading: TreeReading, image: str) -> None:
     built: float | None = None
     uploaded: dict[str, float] = {}
-    for build in reading.below(paths.builds(image)):
-        if not is_build_id(build.name):
-            continue
-        state, moment = text(build.document.get("state")), seconds(build.document.get("state_time"))
-        gauges.add(catalog.IMAGE_BUILDS, image, known_state(state, BuildState.ALL))
-        if state == BuildState.READY and moment is not None:
+    for build in builds_of(reading, image):
+        gauges.add(catalog.IMAGE_BUILDS, image, known_state(build.state, BuildState.ALL))
+        moment = build.state_time
+        if build.state == BuildState.READY and moment is not None:
             built = max(built or 0.0, moment)
-        for provider in reading.names(f"{paths.build(image, build.name)}/providers"):
-            if _add_uploads(gauges, reading, image, build.name, provider) and moment is not None:
+        for provider, upload in uploads_of(reading, image, build.id):
+            gauges.add(catalog.UPLOADS, provider, image, known_state(upload.state, UploadState.ALL))
+            if upload.state == UploadState.READY and moment is not None:
                 uploaded[provider] = max(uploaded.get(provider, 0.0), moment)
     if built is not None:
         gauges.set(catalog.IMAGE_BUILT, image, value=built)
     for provider, moment in uploaded.items():
         gauges.set(catalog.UPLOAD_BUILT, provider, image, value=moment)
-
-
-def _add_uploads(gauges: Gauges, reading: TreeReading, image: str, build_id: str, provider: str) -> bool:
-    """Count the uploads of a build to a provider; True when one is ready."""
-    ready = False
-    for upload in reading.below(paths.uploads(image, build_id, provider)):
-        if is_upload_id(upload.name):
-            state = text(upload.document.get("state"))
-            gauges.add(catalog.UPLOADS, provider, image, known_state(state, UploadState.ALL))
-            ready = ready or state == UploadState.READY
-    return ready
-
-
-def _is_paused(image: str, reading: TreeReading, config: NodepoolConfig) -> bool:
-    configured: Any = config.diskimages.get(image)
-    return "pause" in reading.names(paths.image(image)) or (configured is not None and configured.pause)
-
-
-def _failures(reading: TreeReading, path: str) -> int:
-    found = reading.one(paths.own(path))
-    document: Mapping[str, Any] = found.document if found is not None else {}
-    return Failures.from_document(document).count

@@ -5,16 +5,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ..clients.zookeeper.link import paths
 from ..clients.zookeeper.tree_reading import Found, TreeReading
 from ..model.component import ComponentKind
-from ..model.documents import seconds, text, whole, words
-from ..model.image import is_build_id, is_upload_id
+from ..model.documents import seconds, whole, words
 from ..reporting.info.fields import age, age_text
+from ..reporting.info.image_reading import builds_of, uploads_of
 
 Row = dict[str, Any]
 REDACTED = "redacted"
@@ -92,20 +92,19 @@ def upload_rows(reading: TreeReading, _now: float) -> list[Row]:
     """Return all uploads, by image, build and provider. The age is the UNIX time of the last change of state."""
     return [
         {
-            "id": build.name,
-            "upload_id": found.name,
+            "id": build.id,
+            "upload_id": upload.id,
             "provider": provider,
             "image": image,
-            "external_name": found.document.get("external_name"),
-            "external_id": found.document.get("external_id"),
-            "state": found.document.get("state"),
-            "age": whole(found.document.get("state_time")),
+            "external_name": upload.external_name,
+            "external_id": upload.external_id,
+            "state": upload.state,
+            "age": whole(upload.state_time),
         }
         for image in reading.names(paths.IMAGES)
-        for build in _builds(reading, image)
-        for provider in reading.names(f"{paths.build(image, build.name)}/providers")
-        for found in reading.below(paths.uploads(image, build.name, provider))
-        if is_upload_id(found.name) and found.problem is None
+        for build in builds_of(reading, image)
+        for provider, upload in uploads_of(reading, image, build.id)
+        if not upload.broken
     ]
 
 
@@ -113,16 +112,16 @@ def build_rows(reading: TreeReading, _now: float) -> list[Row]:
     """Return all builds, by image; those of a paused image have "paused" instead of their state."""
     return [
         {
-            "id": f"{image}-{build.name}",
+            "id": f"{image}-{build.id}",
             "image": image,
-            "builder": build.document.get("builder"),
-            "formats": sorted(item for item in (text(build.document.get("formats")) or "").split(",") if item),
-            "state": "paused" if _is_paused(reading, image) else build.document.get("state"),
-            "age": whole(build.document.get("state_time")),
+            "builder": build.builder,
+            "formats": build.formats,
+            "state": "paused" if _is_paused(reading, image) else build.state,
+            "age": whole(build.state_time),
         }
         for image in reading.names(paths.IMAGES)
-        for build in _builds(reading, image)
-        if build.problem is None
+        for build in builds_of(reading, image)
+        if not build.broken
     ]
 
 
@@ -134,7 +133,7 @@ def image_rows(reading: TreeReading, _now: float) -> list[Row]:
 def _image_row(reading: TreeReading, image: str) -> Row:
     asked = reading.one(f"{paths.image(image)}/request-build")
     building = f"{paths.builds(image)}/{paths.LOCK}"
-    busy = bool(reading.names(building)) and next(_builds(reading, image), None) is not None
+    busy = bool(reading.names(building)) and any(True for _build in builds_of(reading, image))
     return {
         "image": image,
         "paused": _is_paused(reading, image),
@@ -148,10 +147,6 @@ def label_rows(reading: TreeReading, _now: float) -> list[Row]:
     pools = reading.below(f"{paths.COMPONENTS}/{ComponentKind.POOL}")
     labels = {label for pool in pools for label in words(pool.document.get("supported_labels"))}
     return [{"label": label} for label in sorted(labels)]
-
-
-def _builds(reading: TreeReading, image: str) -> Iterator[Found]:
-    return (found for found in reading.below(paths.builds(image)) if is_build_id(found.name))
 
 
 def _is_paused(reading: TreeReading, image: str) -> bool:

@@ -5,36 +5,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator
 
-from ...clients.zookeeper.link import paths
-from ...clients.zookeeper.tree_reading import Found, TreeReading
+from ...clients.zookeeper.tree_reading import TreeReading
 from ...model.config.types import NodepoolConfig
-from ...model.documents import seconds, text
-from ...model.image import BuildState, UploadState, is_build_id
+from ...model.image import Build, BuildState, Upload, UploadState
 from ...model.lines import span
 from .fields import age
+from .image_reading import builds_of, image_names, is_paused, is_requested, takers, upload_providers, uploads_of
 
 
 def image_lines(config: NodepoolConfig, reading: TreeReading, now: float) -> Iterator[str]:
     """Yield a line for each disk image in the configuration or in the tree."""
-    for image in sorted({*config.diskimages, *reading.names(paths.IMAGES)}):
-        builds = [found for found in reading.below(paths.builds(image)) if is_build_id(found.name)]
-        takers = {name for name, provider in config.providers.items() if image in provider.diskimages}
-        takers.update(name for build in builds for name in reading.names(_providers(image, build.name)))
+    for image in image_names(reading, config):
+        builds = list(builds_of(reading, image))
+        uploads = [pair for build in builds for pair in uploads_of(reading, image, build.id)]
+        providers = takers(config, image).union(*(upload_providers(reading, image, build.id) for build in builds))
         parts = [
             *_build_parts(builds, now),
-            *(_upload_part(image, builds, name, reading, now) for name in sorted(takers)),
+            *(
+                _upload_part([upload for provider, upload in uploads if provider == name], name, now)
+                for name in sorted(providers)
+            ),
         ]
         yield f"{image}: {', '.join([*parts, *_flags(config, reading, image)])}"
 
 
-def _build_parts(builds: Iterable[Found], now: float) -> Iterator[str]:
+def _build_parts(builds: Collection[Build], now: float) -> Iterator[str]:
     """Yield the newest ready build, a build in progress, and a failure after the newest ready build."""
-    documents = [found.document for found in builds]
     ready, begun, failed = (
-        _newest(documents, state, now) for state in (BuildState.READY, BuildState.BUILDING, BuildState.FAILED)
+        _newest(builds, state, now) for state in (BuildState.READY, BuildState.BUILDING, BuildState.FAILED)
     )
     yield f"built {span(ready)} ago" if ready is not None else "no ready build"
     if begun is not None:
@@ -43,27 +43,21 @@ def _build_parts(builds: Iterable[Found], now: float) -> Iterator[str]:
         yield f"a build failed {span(failed)} ago"
 
 
-def _upload_part(image: str, builds: Iterable[Found], provider: str, reading: TreeReading, now: float) -> str:
-    uploads = (item.document for build in builds for item in reading.below(paths.uploads(image, build.name, provider)))
+def _upload_part(uploads: Iterable[Upload], provider: str, now: float) -> str:
     uploaded = _newest(uploads, UploadState.READY, now)
     return f"{provider} {span(uploaded)} ago" if uploaded is not None else f"{provider} has no ready upload"
 
 
 def _flags(config: NodepoolConfig, reading: TreeReading, image: str) -> Iterator[str]:
-    flags, settings = reading.names(paths.image(image)), config.diskimages.get(image)
-    if "pause" in flags or (settings is not None and settings.pause):
+    if is_paused(reading, config, image):
         yield "paused"
-    if "request-build" in flags:
+    if is_requested(reading, image):
         yield "build asked for"
-    if settings is None:
+    if image not in config.diskimages:
         yield "not in the configuration"
 
 
-def _providers(image: str, build_id: str) -> str:
-    return f"{paths.build(image, build_id)}/providers"
-
-
-def _newest(documents: Iterable[Mapping[str, Any]], state: str, now: float) -> float | None:
-    """Return the age of the newest document in that state."""
-    times = (seconds(item.get("state_time")) for item in documents if text(item.get("state")) == state)
-    return min((passed for since in times if (passed := age(since, now)) is not None), default=None)
+def _newest(records: Iterable[Build | Upload], state: str, now: float) -> float | None:
+    """Return the age of the newest record in that state."""
+    ages = (age(record.state_time, now) for record in records if record.state == state)
+    return min((passed for passed in ages if passed is not None), default=None)

@@ -8,14 +8,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ...clients.zookeeper.link import paths
-from ...clients.zookeeper.tree_reading import Found, TreeReading
-from ...imaging.notes import Failures, build_notes_path, upload_notes_path
+from ...clients.zookeeper.tree_reading import TreeReading
+from ...imaging.notes import build_notes_path, upload_notes_path
 from ...model.config.types import NodepoolConfig
-from ...model.documents import seconds, text
-from ...model.image import BuildState, UploadState, is_build_id, is_upload_id
+from ...model.image import Build, BuildState, Upload, UploadState
 from ...reporting.image_rows import STALE_AFTER
 from ...reporting.info.fields import age
+from ...reporting.info.image_reading import (
+    builds_of,
+    failures_of,
+    image_names,
+    is_paused,
+    is_requested,
+    takers,
+    uploads_of,
+)
 
 CURRENT, PREVIOUS = "current", "previous"
 MOST_BUILDS = 20
@@ -24,13 +31,11 @@ MOST_BUILDS = 20
 
 def image_rows(config: NodepoolConfig, reading: TreeReading, now: float) -> list[dict[str, Any]]:
     """Return all images of the configuration and of the tree, by name. Ages are seconds, null when unknown."""
-    return [
-        _image_row(name, config, reading, now) for name in sorted({*config.diskimages, *reading.names(paths.IMAGES)})
-    ]
+    return [_image_row(name, config, reading, now) for name in image_names(reading, config)]
 
 
 def _image_row(name: str, config: NodepoolConfig, reading: TreeReading, now: float) -> dict[str, Any]:
-    settings, flags = config.diskimages.get(name), reading.names(paths.image(name))
+    settings = config.diskimages.get(name)
     builds = sorted(_builds(reading, name, now), key=lambda row: (row["age"] is None, row["age"], row["id"]))
     ready = [row for row in builds if row["state"] == BuildState.READY]
     for row, mark in zip(ready, (CURRENT, PREVIOUS), strict=False):
@@ -41,8 +46,8 @@ def _image_row(name: str, config: NodepoolConfig, reading: TreeReading, now: flo
     return {
         "image": name,
         "configured": settings is not None,
-        "paused": "pause" in flags or bool(settings and settings.pause),
-        "requested": "request-build" in flags,
+        "paused": is_paused(reading, config, name),
+        "requested": is_requested(reading, name),
         "building": any(row["state"] == BuildState.BUILDING for row in builds),
         "age": newest,
         "stale": newest is not None and longest is not None and newest > longest,
@@ -54,44 +59,37 @@ def _image_row(name: str, config: NodepoolConfig, reading: TreeReading, now: flo
 
 
 def _builds(reading: TreeReading, image: str, now: float) -> Iterator[dict[str, Any]]:
-    for found in reading.below(paths.builds(image)):
-        if is_build_id(found.name):
-            folder = f"{paths.build(image, found.name)}/providers"
-            uploads = [
-                _upload(upload, provider, found, now)
-                for provider in reading.names(folder)
-                for upload in reading.below(paths.uploads(image, found.name, provider))
-                if is_upload_id(upload.name)
-            ]
-            yield {
-                "id": found.name,
-                "state": text(found.document.get("state")) or "unknown",
-                "age": age(seconds(found.document.get("state_time")), now),
-                "builder": text(found.document.get("builder")),
-                "formats": text(found.document.get("formats")) or "",
-                "mark": "",
-                "uploads": uploads,
-            }
+    for build in builds_of(reading, image):
+        yield {
+            "id": build.id,
+            "state": build.state or "unknown",
+            "age": age(build.state_time, now),
+            "builder": build.builder,
+            "formats": ",".join(build.formats),
+            "mark": "",
+            "uploads": [
+                _upload(upload, provider, build, now) for provider, upload in uploads_of(reading, image, build.id)
+            ],
+        }
 
 
-def _upload(found: Found, provider: str, build: Found, now: float) -> dict[str, Any]:
+def _upload(upload: Upload, provider: str, build: Build, now: float) -> dict[str, Any]:
     return {
-        "id": found.name,
-        "build_id": build.name,
+        "id": upload.id,
+        "build_id": build.id,
         "provider": provider,
-        "state": text(found.document.get("state")) or "unknown",
-        "age": age(seconds(found.document.get("state_time")), now),
-        "build_age": age(seconds(build.document.get("state_time")), now),
-        "external_id": text(found.document.get("external_id")),
-        "external_name": text(found.document.get("external_name")),
+        "state": upload.state or "unknown",
+        "age": age(upload.state_time, now),
+        "build_age": age(build.state_time, now),
+        "external_id": upload.external_id,
+        "external_name": upload.external_name,
         "mark": "",
     }
 
 
 def _providers(image: str, config: NodepoolConfig, builds: list[dict[str, Any]]) -> list[str]:
     """Return the providers that list the image, and those that have an upload of it."""
-    listing = {name for name, provider in config.providers.items() if image in provider.diskimages}
-    return sorted(listing | {upload["provider"] for row in builds for upload in row["uploads"]})
+    return sorted(takers(config, image) | {upload["provider"] for row in builds for upload in row["uploads"]})
 
 
 def _provider_row(
@@ -114,8 +112,7 @@ def _provider_row(
 
 def _failures(reading: TreeReading, path: str, now: float) -> Mapping[str, Any]:
     """Return the failures in a row that a builder has stored."""
-    found = reading.one(f"{paths.OWN}/{path}")
-    known = Failures.from_document(found.document if found is not None else None)
+    known = failures_of(reading, path)
     hold = known.hold(now)
     return {
         "failures": known.count,
