@@ -67,11 +67,11 @@ def image_data(tree: Mapping[str, bytes]) -> tuple[dict[str, str], list[str]]:
             data[path] = ""
         elif place.upload is not None and paths.build(place.image, place.build) not in data:
             if stored:
-                left_out.append(f"{path} is left out: the record of its build is missing or cannot be used")
+                left_out.append(f"{path} is skipped: the record of its build is missing or cannot be used")
         elif stored:
             problem = why_unreadable(stored)
             if problem:
-                left_out.append(f"{path} is left out: {problem}")
+                left_out.append(f"{path} is skipped: {problem}")
             else:
                 data[path] = stored.decode("utf-8")
     return data, left_out

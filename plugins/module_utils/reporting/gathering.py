@@ -116,7 +116,7 @@ class Gathering:
         """Fail, use old data, or leave the source out when it did not answer."""
         why = without_name(name, error)
         if self._on_error == "skip":
-            self._warn(f"{name} is left out of the inventory (on_error: skip): {why}")
+            self._warn(f"{name} is missing from the inventory (on_error: skip): {why}")
         elif self._on_error == "stale" and name in self._stored:
             age = now - self._stored[name]["listed_at"]
             self.parts[name] = self._stored[name]

@@ -122,7 +122,7 @@ def of_servers(records: Iterable[Mapping[str, Any]]) -> tuple[list[Mapping[str, 
             strange.append(str(record["id"]))
     if strange:
         told.append(
-            f"node records that name something else than a server are left out: {', '.join(strange)};"
+            f"node records that name something other than a server are skipped: {', '.join(strange)};"
             " another driver than openstack wrote them"
         )
     return usable, told

@@ -92,7 +92,7 @@ def _why(reasons: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _wrong(result: Result) -> Iterable[str]:
-    yield from (f"provider {name} is left out: {why}" for name, why in result["left_out"].items())
+    yield from (f"provider {name} is skipped: {why}" for name, why in result["left_out"].items())
     for name, health in result["health"].items():
         if health["state"] != "ok":
             text = str(health["text"])

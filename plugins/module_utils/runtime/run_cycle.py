@@ -57,7 +57,7 @@ def cycle_result(module: AnsibleModule, result: Result, summary: Callable[[Resul
     told(module, result)
     if "unusable" not in result:  # "unusable" has the same providers
         for name, why in result.get("left_out", {}).items():
-            module.warn(f"provider {name} is left out: {why}")
+            module.warn(f"provider {name} is skipped: {why}")
     if summary is not None:
         result["summary"] = summary(result)
     if module.check_mode and module.params["strict_check"] and result.get("unusable"):

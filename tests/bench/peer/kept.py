@@ -30,7 +30,7 @@ def read(path: Path) -> dict[str, Any]:
         return {}
     document = json.loads(path.read_text(encoding="utf-8"))
     if not isinstance(document, dict) or "rooms" not in document:
-        raise ValueError(f"{path} is no file of make bench-peer: it has no 'rooms'")
+        raise ValueError(f"{path} is not a file of make bench-peer: it has no 'rooms'")
     rooms: dict[str, Any] = document["rooms"]
     return rooms
 

@@ -77,7 +77,7 @@ def test_an_export_is_private_whole_and_made_once(site, file):
     before = site.tree()
     assert site.run("image_data", check=True, state="exported", **site.given)["changed"] and not file.exists()
     done = site.run("image_data", diff=True, state="exported", **site.given)
-    assert done["left_out"] == [f"{BUILDS}/{'b' * 32} is left out: it is not JSON"] and done["warnings"]
+    assert done["left_out"] == [f"{BUILDS}/{'b' * 32} is skipped: it is not JSON"] and done["warnings"]
     assert done["diff"]["before"] == "" and BUILD in done["diff"]["after"]
     assert sorted(json.loads(file.read_text())) == sorted(json.loads(STOCK))
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -111,7 +111,7 @@ def test_an_import_does_not_disturb_builders_and_other_records(site, file):
     assert refused["failed"] and mine in refused["msg"]
     site.put("/nodepool/components/builder/host0000000009", b"{}")
     refused = site.run("image_data", state="imported", **site.given)
-    assert "a builder is at work: host0000000009. Stop all builders first" in refused["msg"]
+    assert "a builder is running:  host0000000009. Stop all builders first" in refused["msg"]
     assert not site.client.exists("/nodepool/images/debian/pause")
     file.write_text(STOCK)
     assert site.run("image_data", state="imported", force=True, **site.given)["changed"]

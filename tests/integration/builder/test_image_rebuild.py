@@ -68,7 +68,7 @@ def test_check_mode(host: BuilderHost) -> None:
     before = host.everything()
     ran = host.play("image_rebuild.yml", "--check", "--diff", image_names="tiny")
     assert ran.returncode == 0
-    assert "+image tiny: build qcow2, raw, asked for; otherwise: the newest ready build is" in ran.stdout
+    assert "+image tiny: build qcow2, raw, requested; otherwise: the newest ready build is" in ran.stdout
     assert host.everything() == before
 
 

@@ -38,4 +38,4 @@ def test_the_builder_works_with_its_account_and_ends_without(host: BuilderHost) 
     assert ours > 3
     anonymous = host.play("builder.yml")
     assert anonymous.returncode != 0
-    assert "can be changed by digest:launcher only" in " ".join((anonymous.stdout + anonymous.stderr).split())
+    assert "can only be changed by digest:launcher" in " ".join((anonymous.stdout + anonymous.stderr).split())

@@ -49,7 +49,7 @@ def everybody(site: BuilderSite) -> dict[str, str]:
         "upload": lambda: run_uploads(uploads(site)),
         "build, check mode": lambda: preview_builds(site.options()),
         "upload, check mode": lambda: preview(uploads(site)),
-        "clear away": lambda: clear_away(site.options(), check=False),
+        "remove what": lambda: clear_away(site.options(), check=False),
     }.items():
         with pytest.raises(TreeExchanged) as refused:
             call()
@@ -82,7 +82,7 @@ def test_another_chroot_by_mistake_costs_no_file(site, tmp_path):
         texts = everybody(other)
     finally:
         other.close()
-    assert all("says that the image files are those of tree" in text for text in texts.values())
+    assert all("says that the image files belong to tree" in text for text in texts.values())
     assert site.files() == files
     assert site.run()["builds"] == [], "its own tree goes on with them"
 

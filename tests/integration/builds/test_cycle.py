@@ -172,7 +172,7 @@ def test_force_builds_once_what_is_not_due(site):
     site.run()
     result = site.run(images=("b",), force=True)
     assert [report["image"] for report in result["builds"]] == ["b"]
-    assert "asked for; otherwise: the newest ready build is" in build(result, "b")["reason"]
+    assert "requested; otherwise:  the newest ready build is" in build(result, "b")["reason"]
 
 
 @pytest.mark.parametrize("where", ["configuration", "flag"])
@@ -294,9 +294,9 @@ def test_parents_elements_and_environment_reach_the_command(site):
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"images": ("nobody",)}, "'nobody' is no diskimage of .* it has fake"),
-        ({"images": ("parent",)}, "'parent' is no diskimage"),
-        ({"force": True}, "force: names no image"),
+        ({"images": ("nobody",)}, "'nobody' is not a diskimage of .* it has fake"),
+        ({"images": ("parent",)}, "'parent' is not a diskimage"),
+        ({"force": True}, "force: no image is named"),
         ({"config": "/nonexistent.yaml"}, "/nonexistent.yaml"),
     ],
 )

@@ -127,10 +127,10 @@ def test_an_image_that_was_named_and_fails_fails_the_task(site):
     [
         ({"duration": -1}, "duration is -1"),
         ({"image_names": []}, "image_names is empty"),
-        ({"image_names": ["nobody"]}, "'nobody' is no diskimage"),
-        ({"force": True}, "force: names no image"),
-        ({"request": True}, "request: names no image"),
-        ({"pause": True}, "pause: names no image"),
+        ({"image_names": ["nobody"]}, "'nobody' is not a diskimage"),
+        ({"force": True}, "force: no image is named"),
+        ({"request": True}, "request: no image is named"),
+        ({"pause": True}, "pause: no image is named"),
         ({"state": "absent"}, "build_id"),
         ({"build_id": "x"}, "build_id is for state=absent"),
         ({"record": False}, "output_dir"),
@@ -164,7 +164,7 @@ def test_a_provider_whose_format_cannot_be_told_is_warned_of(site):
     result = run_directly(site).result
     assert result["failed"] is False
     assert [case["code"] for case in result["not_built"]] == ["format-unknown"]
-    assert any("provider one is left out" in str(warning) for warning in result["warnings"])
+    assert any("provider one is skipped" in str(warning) for warning in result["warnings"])
 
 
 @pytest.mark.parametrize("what", ["playbook interrupted", "playbook killed"])
@@ -232,7 +232,7 @@ def test_clearing_away_builds_nothing_although_something_is_due(site):
     check = run_directly(site, check=True, diff=True, state="cleared").result
     assert documented(check, "with O(state=cleared)") == []
     assert check["changed"] is True and left.exists()
-    assert "clear away what it has left" in check["diff"]["after"]
+    assert "remove what it left" in check["diff"]["after"]
     result = run_directly(site, state="cleared").result
     assert documented(result, "with O(state=cleared)") == []
     assert result["changed"] is True and not left.exists()
@@ -264,7 +264,7 @@ def test_a_build_with_uploads_waits_for_them(site):
     site.zk.create(f"{uploads}/0000000001", b'{"state": "ready", "state_time": 1.0}', makepath=True)
     result = run_directly(site, state="absent", build_id=build_id, diff=True).result
     assert (result["changed"], result["state"]) == (True, "deleting")
-    assert "1 to be deleted by the cycle of uploads" in result["diff"]["after"]
+    assert "1 to be deleted by the upload cycle" in result["diff"]["after"]
     assert site.states() == ["deleting"] and site.files() != []
 
 

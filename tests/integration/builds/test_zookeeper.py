@@ -144,7 +144,7 @@ def test_a_lock_that_somebody_took_meanwhile_ends_the_build(site, monkeypatch):
     thief.release()
     cycle.go.touch()
     assert cycle.report()["state"] == "lost"
-    assert "another client has the lock of image" in cycle.report()["error"]
+    assert "another client now has the lock of image" in cycle.report()["error"]
 
 
 def test_a_build_without_a_record_leaves_no_files(own_site, monkeypatch):

@@ -35,5 +35,5 @@ def test_a_request_and_a_node_near_the_limit_stop_nobody(site):
     assert done.returncode == 0, said
     assert [requestor.state(ident) for ident in others] == ["fulfilled"] * 3
     for path in (request, node):
-        assert f"{path} is left out: it has {LARGE} bytes" in said
+        assert f"{path} is ignored and not changed: it has {LARGE} bytes" in said
         assert len(requestor.client.get(path)[0]) == LARGE

@@ -110,8 +110,8 @@ def test_an_account_that_does_not_own_the_part_cannot_launch(site, accounts):
     assert accounts.launch(LAUNCHER)["ended"] == "settled"
     site.requestor.ask("small")
     for account, reason in (
-        (None, "can be changed by digest:launcher only, and this client has no account"),
-        (REQUESTOR, "can be changed by digest:launcher only, and this client has digest:ci"),
+        (None, "can only be changed by digest:launcher, but this client uses no account"),
+        (REQUESTOR, "can only be changed by digest:launcher, but this client uses digest:ci"),
         ({**LAUNCHER, "password": "geheim"}, "belongs to digest:launcher with another password"),
     ):
         assert reason in refused(accounts.launch(account))
@@ -119,5 +119,5 @@ def test_an_account_that_does_not_own_the_part_cannot_launch(site, accounts):
         accounts.run("nodepool_request", REQUESTOR, name="web", labels=["small"], launch=True, timeout=600,
                      clouds_config=str(site.clouds_yaml))
     )  # fmt: skip
-    assert "can be changed by digest:launcher only" in told
+    assert "can only be changed by digest:launcher" in told
     assert site.cloud.servers() == []

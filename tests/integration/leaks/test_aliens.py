@@ -59,4 +59,4 @@ def test_a_provider_that_cannot_be_asked_is_left_out(site: Site, leftovers):
     assert [row["image_id"] for row in result["images"]] == [lost]
     assert list(result["left_out"]) == ["two"] and "two" in str(result["warnings"])
     assert aliens(site, providers=["one"])["left_out"] == {}
-    assert "'three' is not a provider of" in aliens(site, providers=["three"])["msg"]
+    assert "'three' is not a provider in" in aliens(site, providers=["three"])["msg"]

@@ -109,7 +109,7 @@ def test_the_playbook(site: Site, leftovers):
 
 def test_the_module_explains_wrong_options(site: Site):
     site.configure()
-    for wrong, text in (({"wait": -1}, "wait is -1"), ({"providers": ["x"]}, "'x' is not a provider of")):
+    for wrong, text in (({"wait": -1}, "wait is -1"), ({"providers": ["x"]}, "'x' is not a provider in")):
         result = run_alone("leak_cleanup", options(site, **wrong), site.folder).result
         assert result["failed"] is True
         assert text in result["msg"]

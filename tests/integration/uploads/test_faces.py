@@ -115,7 +115,7 @@ def test_a_play_shows_how_far_it_is_without_flooding(builder: Builder) -> None:
     ("options", "said"),
     [
         ({"image": "nobody"}, "image: 'nobody' is not a diskimage of"),
-        ({"provider": "nobody"}, "provider: 'nobody' is not a provider of"),
+        ({"provider": "nobody"}, "provider: 'nobody' is not a provider in"),
         ({"image": IMAGE, "build_id": "0" * 32}, f"build_id: image {IMAGE} has no build"),
         ({"build_id": "0" * 32}, "missing parameter(s) required by 'build_id': image"),
         ({"state": "absent"}, "state is absent but all of the following are missing"),
@@ -135,4 +135,4 @@ def test_no_images_dir(builder: Builder) -> None:
     builder.configure()
     document = builder.site.config.read_text().replace('"images-dir"', '"elements-dir"')
     builder.site.config.write_text(document)
-    assert "images-dir is not set" in run_module(builder)["msg"]
+    assert "images-dir is missing" in run_module(builder)["msg"]

@@ -154,7 +154,11 @@ def test_a_part_that_everyone_could_change_is_taken_over(protected, anyone):
                     with pytest.raises(NoAuthError):
                         anyone.set(path, b"{}")
             store.own.put("freezes/a", {"x": 4})
-        with pytest.raises(StoreDenied, match=r"can be changed by (digest|sasl):launcher only, and this client has no"):
+        with pytest.raises(
+            StoreDenied,
+            match=r"can only be changed by (digest|sasl):launcher, but this client"
+            r" uses no",
+        ):
             before.protect()
 
 
@@ -194,8 +198,8 @@ def test_the_requestor_is_told_whose_the_part_is(protected):
         other.protect()
     scheme = settings.auth.scheme
     assert str(told.value) == (
-        f"/nodepool/stackci in ZooKeeper can be changed by {scheme}:launcher only, and this client has"
-        f" {scheme}:requestor: give that account as zookeeper-auth in secure_config"
+        f"/nodepool/stackci in ZooKeeper can only be changed by {scheme}:launcher, but this client uses"
+        f" {scheme}:requestor: set that account as zookeeper-auth in secure_config"
     )
 
 
@@ -242,8 +246,8 @@ def test_a_login_that_sasl_refuses_fails_at_once(by_sasl, username, password):
     with pytest.raises(StoreDenied) as told:
         store.open()
     assert str(told.value) == (
-        f"{by_sasl.hosts}: ZooKeeper does not accept the account sasl:{username}: is the password of"
-        " zookeeper-auth right, and does the section Server of the JAAS file of ZooKeeper name the account?"
+        f"{by_sasl.hosts}: ZooKeeper does not accept the account sasl:{username}: check the password of"
+        f" zookeeper-auth, and that the section Server of ZooKeeper's JAAS file has the account"
     )
 
 
@@ -259,7 +263,7 @@ def test_a_server_that_takes_nobody_without_an_account_is_told():
             Store(settings).open(watch=False)
     assert str(told.value) == (
         "ZooKeeper does not create the chroot /ci for a client without an account (enforce.auth.enabled in its"
-        " zoo.cfg): give one as zookeeper-auth in secure_config, with a scheme of its enforce.auth.schemes"
+        " zoo.cfg): set one as zookeeper-auth in secure_config, with a scheme from enforce.auth.schemes"
     )
 
 
@@ -275,7 +279,9 @@ def test_what_others_forbid_to_read_is_told(zookeeper, zk_chroot):
     with Store(as_(zk_chroot, LAUNCHER)) as store:
         assert store.own.get("freezes/a") is None
         (told,) = store.odd_documents()
-        assert told.startswith(f"{path} is left out: its access list in ZooKeeper does not let this client read it")
+        assert told.startswith(
+            f"{path} is ignored and not changed: its access list in ZooKeeper does not allow this client to read it"
+        )
         assert store.own.get("breakers/a") == {"y": 1}
 
 

@@ -73,7 +73,7 @@ def test_builds_are_born_in_the_order_in_which_they_were_created(store):
 
 
 def test_what_is_no_build_is_refused(store):
-    with pytest.raises(StoreError, match="'lock' is no id of a build of 'debian'"):
+    with pytest.raises(StoreError, match="'lock' is not a valid build id for 'debian'"):
         store.images.create_build(Build(id="lock", image="debian"))
     build = new_build(store)
     with pytest.raises(StoreConflict):

@@ -219,7 +219,10 @@ def test_ipv6_addresses_are_put_in_brackets():
 
 @pytest.mark.parametrize(
     ("host", "told"),
-    [("127.0.0.1", "connection refused; is ZooKeeper running"), ("zookeeper.invalid", "check the name and the DNS")],
+    [
+        ("127.0.0.1", "it refused the connection: check that ZooKeeper is running"),
+        ("zookeeper.invalid", "check the name and the DNS"),
+    ],
 )
 def test_an_unreachable_host_is_named_with_a_remedy(host, told):
     port = free_port()
@@ -232,7 +235,7 @@ def test_an_unreachable_host_is_named_with_a_remedy(host, told):
 @pytest.mark.parametrize("session_timeout", [1.0, 10.0])
 def test_a_server_that_hangs_is_not_waited_for_longer_than_said(server, session_timeout):
     server.pause()
-    with pytest.raises(StoreError, match=f"{server.port}: it takes the connection, but ZooKeeper does not answer"):
+    with pytest.raises(StoreError, match=f"{server.port}: it accepts the connection, but ZooKeeper does not answer"):
         new_store(settings_for(server, timeout=session_timeout), connect_timeout=1.5).open()
     server.resume()
 

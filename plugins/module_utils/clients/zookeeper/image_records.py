@@ -36,7 +36,7 @@ class Images(ImageView):
         :raises StoreConflict: a build with that id exists.
         """
         if not is_build_id(build.id):
-            raise StoreError(f"{build.id!r} is no id of a build of {build.image!r}: use 32 hexadecimal digits")
+            raise StoreError(f"{build.id!r} is not a valid build id for {build.image!r}: use 32 hexadecimal digits")
         client = held.client if held else None
         path, stat = self._session.create(
             paths.build(build.image, build.id), build.to_bytes(), parents=True, client=client
@@ -116,7 +116,7 @@ class Images(ImageView):
                 return
             except StoreConflict:
                 continue
-        raise StoreError(f"{path} is created and deleted by others again and again")
+        raise StoreError(f"{path} could not be stored: other clients keep creating and deleting it")
 
     # -- locks: taken without waiting; None when the lock is held, or the record that it protects is gone ----------
 

@@ -62,7 +62,7 @@ class OwnDocuments:
             return None
         try:
             if key is not None and key in document and document[key] != paths.split(path)[1]:
-                raise BadDocument(f"{key!r} is not the name of its znode")
+                raise BadDocument(f"{key!r} differs from the name of its znode")
             return reader(document)
         except BadDocument as problem:
             self._session.unusable.add(paths.own(path), str(problem))
@@ -109,7 +109,7 @@ class OwnDocuments:
                 return
             except (StoreGone, StoreConflict):
                 known = not known
-        raise StoreError(f"{full} is created and deleted by others again and again")
+        raise StoreError(f"{full} could not be stored: other clients keep creating and deleting it")
 
     def change(self, path: str, edit: Callable[[dict[str, Any] | None], dict[str, Any] | None]) -> None:
         """Replace the document by the result of *edit*, without overwriting a write of another client meanwhile.
@@ -142,7 +142,7 @@ class OwnDocuments:
                 return
             except (StoreGone, StoreConflict):
                 found, asked = self._session.read(full), True
-        raise StoreError(f"{full} is changed by others again and again")
+        raise StoreError(f"{full} could not be stored: other clients keep changing it")
 
     def _is_too_large(self, full: str, data: bytes) -> bool:
         """Return True for a document that nobody could change any more; it is not stored, and that is told once."""
@@ -195,7 +195,7 @@ class OwnDocuments:
                 return copied(document)  # type: ignore[no-any-return]
             except (StoreConflict, StoreGone):
                 continue
-        raise StoreError(f"{full} is created and deleted by others again and again")
+        raise StoreError(f"{full} could not be stored: other clients keep creating and deleting it")
 
     def delete(self, path: str, batch: Batch | None = None) -> None:
         """Delete the document and all below it. It is not an error when it does not exist.

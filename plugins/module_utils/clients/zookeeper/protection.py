@@ -49,7 +49,7 @@ def take_over(session: Session) -> bool:
             _make(session, path)
         found = _list_of(session, paths.OWN)
         if found is None:
-            raise StoreGone(f"{paths.OWN} was deleted by another client while it was made")
+            raise StoreGone(f"{paths.OWN} was deleted by another client while it was being created")
     entries, stat = found
     given = rights(entries, lists.ids)
     if not given & Permissions.ADMIN:
@@ -78,13 +78,13 @@ def denied(session: Session, path: str, entries: list[Any]) -> StoreDenied:
     """Return the error for an access list that does not let this client change *path*."""
     whose = " and ".join(owners(entries)) or "nobody"
     mine = name_of(session.account)
-    told = f"{path} in ZooKeeper can be changed by {whose} only, and this client has {mine}"
+    told = f"{path} in ZooKeeper can only be changed by {whose}, but this client uses {mine}"
     if mine in owners(entries):
         return StoreDenied(
-            f"{path} in ZooKeeper belongs to {mine} with another password: correct the password of zookeeper-auth in"
-            " secure_config, or give the one before as former-password"
+            f"{path} in ZooKeeper belongs to {mine} with another password: correct the password of"
+            f" zookeeper-auth in secure_config, or set the previous one as former-password"
         )
-    return StoreDenied(f"{told}: give that account as zookeeper-auth in secure_config")
+    return StoreDenied(f"{told}: set that account as zookeeper-auth in secure_config")
 
 
 def _may_write(given: int) -> bool:

@@ -143,7 +143,7 @@ class RawImages:
             if missing < 1:
                 return
             self._step(directory, min(missing, _AT_ONCE))
-        raise StoreError(f"the counter of {directory} could not be set: others write there at the same time")
+        raise StoreError(f"the counter of {directory} could not be set: other clients are writing there")
 
     def _step(self, directory: str, times: int) -> None:
         batch = Batch(self._session)

@@ -19,7 +19,7 @@ from .link.tree import Entry, Tree
 
 T = TypeVar("T")
 
-EMPTY = "it is empty: a record that was deleted before was locked"
+EMPTY = "it is empty: a client locked a record that had been deleted"
 
 
 @dataclass(slots=True)
@@ -183,10 +183,8 @@ def _refuse_nothing(session: Session, settings: ZooKeeperSettings) -> None:
     where = f"chroot {chroot} of {hosts}" if chroot else hosts
     if session.read("") is None:
         raise StoreError(
-            f"ZooKeeper at {hosts} has no chroot {chroot}: correct chroot in zookeeper-servers, or start a launcher,"
-            " which makes it"
+            f"ZooKeeper at {hosts} has no chroot {chroot}: correct chroot in zookeeper-servers, or start a"
+            f" launcher, which creates it"
         )
     if session.read(paths.ROOT) is None:
-        raise StoreError(
-            f"the tree is empty: there is no {paths.ROOT} in {where}; no launcher or builder was there yet"
-        )
+        raise StoreError(f"the tree is empty: there is no {paths.ROOT} in {where}; no launcher or builder has run yet")

@@ -55,7 +55,7 @@ def alien_images(options: AlienOptions) -> dict[str, Any]:
                     rows += alien_rows(name, client.list_own_images(), known, site)
             except CloudError as error:
                 left_out[name] = str(error)
-    told = [f"provider {name} is left out: {why}" for name, why in left_out.items()]
+    told = [f"provider {name} is skipped: {why}" for name, why in left_out.items()]
     return {"changed": False, "images": rows, "left_out": left_out, "warnings": [*config.warnings, *told]}
 
 

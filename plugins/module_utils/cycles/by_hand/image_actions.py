@@ -54,10 +54,10 @@ def set_flags(options: BuildOptions, *, request: bool, pause: bool | None, check
     config = options.load()
     names = options.images or ()
     what = "request" if request else "pause"
-    problems = [] if names else [f"{what}: names no image: give image_names"]
+    problems = [] if names else [f"{what}: no image is named: set image_names"]
     if request:
         problems += [
-            f"request: image {name} is paused in {config.path}: take pause away there"
+            f"request: image {name} is paused in {config.path}: remove pause there"
             for name in names
             if config.diskimages[name].pause
         ]
@@ -73,9 +73,9 @@ def set_flags(options: BuildOptions, *, request: bool, pause: bool | None, check
             asked = request and _request(store, name, config, check)
             turned = pause is not None and _pause(store, name, pause, check)
             if request and (store.images.is_paused(name) if pause is None else pause):
-                warnings.append(f"image {name} is paused: the build that was asked for waits until that is taken back")
+                warnings.append(f"image {name} is paused: the requested build waits until the pause ends")
             changed += [name] if asked or turned else []
-            after += [f"image {name}: ask for a build"] if asked else []
+            after += [f"image {name}: request a build"] if asked else []
             before += [_pause_line(name, not pause)] if turned else []
             after += [_pause_line(name, pause)] if turned else []
     return {
@@ -142,8 +142,8 @@ def clear_away(
         "cleared": cleared,
         "abandoned": abandoned,
         "diff": _diff(
-            [f"build {leftover.build_id}: clear away what it has left on this machine" for leftover in left]
-            + [f"build {build_id}: mark as failed, no builder makes it any more" for build_id in abandoned]
+            [f"build {leftover.build_id}: remove what it left on this machine" for leftover in left]
+            + [f"build {build_id}: mark as failed; no builder is working on it" for build_id in abandoned]
         ),
         "warnings": list(config.warnings),
     }
@@ -168,12 +168,12 @@ def delete_build(
         if build is not None:
             if build.state == BuildState.BUILDING:
                 raise StoreError(
-                    f"build {build_id} of {build.image} is being made: end its builder, or wait until it is ready"
+                    f"build {build_id} of {build.image} is in progress: stop its builder, or wait until it is ready"
                 )
             marked = build.state != BuildState.DELETING
             lines = [f"build {build_id} of {build.image}: mark for deletion"] if marked else []
             left = sum(upload.build_id == build_id for upload in store.images.uploads(build.image))
-            lines += [f"uploads of {build_id}: {left} to be deleted by the cycle of uploads"] if left else []
+            lines += [f"uploads of {build_id}: {left} to be deleted by the upload cycle"] if left else []
             if not check:
                 if marked:
                     _mark(store, build, clock())
@@ -200,7 +200,7 @@ def _find(store: Store, build_id: str, images: tuple[str, ...] | None) -> Build 
 def _mark(store: Store, build: Build, now: float) -> None:
     def may(fresh: Build) -> bool:
         if fresh.state == BuildState.BUILDING:
-            raise StoreConflict(f"build {build.id} of {build.image} is being made: try again when it is ready")
+            raise StoreConflict(f"build {build.id} of {build.image} is in progress: try again when it is ready")
         return True
 
     if set_build_state(store, build, BuildState.DELETING, now, may) is None:

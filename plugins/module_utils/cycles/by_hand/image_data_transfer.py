@@ -47,8 +47,8 @@ def export_images(options: ConfigOptions, path: str, *, force: bool, check: bool
     before = _content(path)
     if before and not data and not force:
         raise StoreError(
-            f"ZooKeeper has no image, and {path} has {amount(len(before), 'record')}: nothing is changed. See"
-            " that zookeeper-servers and its chroot are right; import the file, or set force to replace it"
+            f"ZooKeeper has no image, but {path} has {amount(len(before), 'record')}: nothing is changed. Check"
+            f" zookeeper-servers and its chroot; then import the file, or set force to replace it"
         )
     changed = before != data or not is_private(path)
     if changed and not check:
@@ -94,15 +94,15 @@ def _refuse(store: Store, path: str, data: Mapping[str, str], there: Mapping[str
 
     :raises StoreError: a builder is at work, or ZooKeeper has other records.
     """
-    remedy = "force imports all the same"
+    remedy = "force imports anyway"
     working = store.raw_images.builders() or store.raw_images.locks()
     if working:
-        raise StoreError(f"a builder is at work: {_listed(working)}. Stop all builders first; {remedy}")
+        raise StoreError(f"a builder is running: {_listed(working)}. Stop all builders first; {remedy}")
     other = sorted(name for name in records(there) if data.get(name) != there[name])
     if other:
         raise StoreError(
-            f"ZooKeeper has records that {path} lacks or has otherwise: {_listed(other)}. An import is for a tree"
-            f" without images; {remedy}, replaces records that differ and keeps those that the file lacks"
+            f"ZooKeeper has records that {path} lacks or that differ from it: {_listed(other)}. An import is for a tree"
+            f" without images; {remedy}, replaces records that differ, and keeps those that the file lacks"
         )
 
 

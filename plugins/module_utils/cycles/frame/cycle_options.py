@@ -117,7 +117,7 @@ def unknown_providers(config: NodepoolConfig, names: Collection[str]) -> list[st
     """Return a sentence for each name that is not a provider of the configuration."""
     known = ", ".join(config.providers) or "none"
     return [
-        f"providers: {name!r} is not a provider of {config.path}; it has {known}"
+        f"providers: {name!r} is not a provider in {config.path}, which has {known}"
         for name in names
         if name not in config.providers
     ]

@@ -256,8 +256,8 @@ def _providers(main: Any, images: Images) -> Iterator[Problem]:
         if isinstance(driver, str) and driver in OTHER_DRIVERS:
             yield Problem(
                 path,
-                f"has the driver {driver}; only openstack is supported, the provider and its pools are left out: "
-                "remove it, or serve its labels in another way",
+                f"has the driver {driver}; only openstack is supported, the provider and its pools are ignored:"
+                f" remove it, or serve its labels in another way",
                 "lenient",
             )
             continue

@@ -368,7 +368,7 @@ class Pool:
     "provider",
     "A cloud, or a region of it.",
     alone={
-        "driver": choice("openstack; a provider with another driver is left out.", [OURS, *OTHER_DRIVERS, None], OURS),
+        "driver": choice("openstack; a provider with another driver is ignored.", [OURS, *OTHER_DRIVERS, None], OURS),
         "nodepool-id": anything(WITHOUT_EFFECT),
     },
     wrap=_ours_only,

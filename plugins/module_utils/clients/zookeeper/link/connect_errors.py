@@ -35,12 +35,12 @@ def connection_string(settings: ZooKeeperSettings) -> str:
     :raises StoreError: there is no server, or the servers have different chroots.
     """
     if not settings.servers:
-        raise StoreError("no ZooKeeper server is configured; name at least one in zookeeper-servers")
+        raise StoreError("no ZooKeeper server is configured: add at least one to zookeeper-servers")
     chroots = {"/".join(part for part in server.chroot.split("/") if part) for server in settings.servers}
     if len(chroots) > 1:
         raise StoreError(
-            f"the servers {', '.join(host_names(settings))} have different chroots; "
-            "give all entries of zookeeper-servers the same one"
+            f"the servers {', '.join(host_names(settings))} have different chroots: give all entries of"
+            f" zookeeper-servers the same one"
         )
     chroot = chroots.pop()
     return ",".join(host_names(settings)) + (f"/{chroot}" if chroot else "")
@@ -53,21 +53,21 @@ def check_tls(tls: ZooKeeperTls) -> None:
     """
     for key, path in (("cert", tls.cert), ("key", tls.key), ("ca", tls.ca)):
         if not os.path.isfile(path):
-            raise StoreError(f"zookeeper-tls: {key} names {path}, which is no file; correct the path")
+            raise StoreError(f"zookeeper-tls: {key} is {path}, which is not a file: correct the path")
         if not os.access(path, os.R_OK):
-            raise StoreError(f"zookeeper-tls: {key} names {path}, which this user cannot read; change its permissions")
+            raise StoreError(f"zookeeper-tls: {key} is {path}, which this user cannot read: change its permissions")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     with contextlib.suppress(ssl.SSLError, OSError):
         context.load_verify_locations(tls.ca)
     if not context.cert_store_stats()["x509"]:
-        raise StoreError(f"zookeeper-tls: ca names {tls.ca}, which holds no certificate in PEM format")
+        raise StoreError(f"zookeeper-tls: ca is {tls.ca}, which has no certificate in PEM format: correct the path")
     try:
         context.load_cert_chain(tls.cert, tls.key, password="")
     except (ssl.SSLError, OSError, ValueError) as problem:
         reason = getattr(problem, "reason", None) or str(problem)
         raise StoreError(
-            f"zookeeper-tls: {tls.cert} and {tls.key} cannot be used together ({reason}); "
-            "both must be PEM, belong together, and the key must not have a passphrase"
+            f"zookeeper-tls: {tls.cert} and {tls.key} cannot be used together ({reason}): both must be in PEM"
+            f" format and belong together, and the key must not have a passphrase"
         ) from problem
 
 
@@ -78,12 +78,11 @@ def refusal(settings: ZooKeeperSettings, failures: Mapping[str, Exception]) -> s
         return ""
     if settings.auth.scheme == "sasl":
         remedy = (
-            "is the password of zookeeper-auth right, and does the section Server of the JAAS file of ZooKeeper name"
-            " the account?"
+            "check the password of zookeeper-auth, and that the section Server of ZooKeeper's JAAS file has the account"
         )
     else:
         remedy = (
-            "do its enforce.auth.schemes want another scheme, or is its DigestAuthenticationProvider switched off? Then"
+            "check its enforce.auth.schemes, and whether its DigestAuthenticationProvider is disabled: if so,"
             " use the scheme sasl"
         )
     return f"{', '.join(hosts)}: ZooKeeper does not accept the account {name_of(settings.auth)}: {remedy}"
@@ -113,17 +112,17 @@ def explain(
     for host, reason in reasons.items():
         groups.setdefault(reason, []).append(host)
     if unknown:
-        told = "has not been tried or its name cannot be resolved; check the name and the DNS"
+        told = "was not tried, or its name cannot be resolved: check the name and the DNS"
         groups.setdefault(told, []).extend(unknown)
     details = "; ".join(f"{', '.join(names)}: {reason}" for reason, names in groups.items())
     return f"no connection to ZooKeeper within {seconds:g} s: {details}"
 
 
 def _silent(tls: bool) -> str:
-    port = "" if tls else ", or is this a port for TLS"
+    port = "" if tls else ", and that the port is not one for TLS"
     return (
-        f"it takes the connection, but ZooKeeper does not answer; is its process stopped, hung or overloaded{port}? "
-        "Look into its log"
+        f"it accepts the connection, but ZooKeeper does not answer: check its log, that its process is not"
+        f" stopped, hung or overloaded{port}"
     )
 
 
@@ -138,30 +137,35 @@ def _reason(problem: Exception, tls: bool) -> str:
     told = " ".join(str(text) for text in (cause, problem) if str(text))
     if isinstance(cause, ssl.SSLCertVerificationError):
         return (
-            f"its certificate is not accepted ({cause.verify_message}); "
-            "ca of zookeeper-tls must be the CA that signed the server's certificate"
+            f"its certificate is not accepted ({cause.verify_message}): set ca of zookeeper-tls to the CA that"
+            f" signed it"
         )
     # How far the handshake has come decides which error a closed connection causes.
     closed = isinstance(cause, (ssl.SSLZeroReturnError, ssl.SSLEOFError)) and getattr(cause, "reason", None) is None
     if isinstance(cause, ssl.SSLError) and not closed:
         return _tls_reason(cause, told)
     if isinstance(cause, ConnectionRefusedError):
-        return "connection refused; is ZooKeeper running there, and is the port right?"
+        return "it refused the connection: check that ZooKeeper is running there, and the port"
     if _is_late(problem):
         if tls:
-            return "no answer in time; is it reachable, and is the port one for TLS (secureClientPort)?"
-        return "no answer in time; is the host reachable, is ZooKeeper busy, or is this a port for TLS?"
+            return (
+                "it did not answer in time: check that it is reachable, and that the port is one for TLS"
+                " (secureClientPort)"
+            )
+        return (
+            "it did not answer in time: check that the host is reachable, that ZooKeeper is not overloaded, and that"
+            " the port is not one for TLS"
+        )
     if isinstance(cause, OSError) and not isinstance(cause, ConnectionError) and not closed:
-        return f"{cause.strerror or cause}; check host, port and network"
+        return f"{cause.strerror or cause}: check host, port and network"
     if tls:
         return (
-            "it closed the connection during the handshake; it does not accept our client certificate (cert and key "
-            "of zookeeper-tls), the port is not one for TLS (secureClientPort), or it is not serving (no quorum in its "
-            "ensemble)"
+            "it closed the connection during the TLS handshake: check cert and key of zookeeper-tls, that the"
+            " port is one for TLS (secureClientPort), and that its ensemble has a quorum"
         )
     return (
-        "it closed the connection; the port may be one for TLS (zookeeper-tls is not configured), or the server is not "
-        "serving: no quorum in its ensemble, or not a member of it"
+        "it closed the connection: check that the port is not one for TLS (zookeeper-tls is not configured),"
+        " and that the server is a member of an ensemble with a quorum"
     )
 
 
@@ -169,9 +173,9 @@ def _tls_reason(cause: ssl.SSLError, told: str) -> str:
     reason = getattr(cause, "reason", None) or told
     if "alert" in told.lower():
         return (
-            f"it does not accept our client certificate ({reason}); "
-            "cert and key of zookeeper-tls must be signed by the CA that the server trusts"
+            f"it rejected the client certificate ({reason}): cert and key of zookeeper-tls must be signed by a"
+            f" CA that the server trusts"
         )
     if reason in ("WRONG_VERSION_NUMBER", "UNEXPECTED_EOF_WHILE_READING", "RECORD_LAYER_FAILURE"):
-        return f"it does not speak TLS there ({reason}); zookeeper-tls needs the server's secureClientPort"
-    return f"TLS failed ({reason}); check cert, key and ca of zookeeper-tls"
+        return f"it does not speak TLS on this port ({reason}): use the server's secureClientPort with zookeeper-tls"
+    return f"TLS failed ({reason}): check cert, key and ca of zookeeper-tls"

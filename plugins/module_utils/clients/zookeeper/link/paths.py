@@ -97,8 +97,8 @@ def own(path: str) -> str:
     for segment in segments:
         if not segment or segment in (".", "..", LOCK) or any(ord(letter) < 32 for letter in segment):
             raise StoreError(
-                f"{path!r} cannot be stored in ZooKeeper: {segment!r} is no name of a znode of ours; "
-                "use segment() on names that users choose"
+                f"{path!r} cannot be stored in ZooKeeper: {segment!r} is not a valid name for a znode; use"
+                f" segment() on names that users choose"
             )
     return f"{OWN}/{path}"
 

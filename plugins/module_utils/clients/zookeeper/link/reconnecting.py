@@ -93,7 +93,7 @@ class ReconnectingClient:
         require_kazoo()
         require_sasl(self._settings.auth)
         if self.client is not None:
-            raise StoreError("the ZooKeeper session is open already")
+            raise StoreError("the ZooKeeper session is already open")
         if self._settings.tls is not None:
             connect_errors.check_tls(self._settings.tls)
         self._watch = watch
@@ -232,7 +232,7 @@ class ReconnectingClient:
             )
         with self._wake:
             if self._link != UP or self.client is not client or self._breaks != breaks:
-                raise StoreError("the connection to ZooKeeper broke while the tree was read")
+                raise StoreError("the connection to ZooKeeper broke while the tree was being read")
             self.tree = feed.tree
             self.feed = feed
             self.state = CONNECTED
@@ -244,7 +244,7 @@ class ReconnectingClient:
         self.notify("")
 
     def _tell_unreadable(self, path: str) -> None:
-        self.unusable.add(path, "its access list in ZooKeeper does not let this client read it")
+        self.unusable.add(path, "its access list in ZooKeeper does not allow this client to read it")
 
     def _make_chroot(self, client: TreeClient) -> None:
         """Create the znodes of the chroot, which all paths are relative to."""
@@ -342,8 +342,8 @@ class ReconnectingClient:
             # A short lack of file descriptors or memory must not end the thread that everything depends on.
             _LOG.exception("the thread that keeps the connection to ZooKeeper failed unexpectedly")
             self.unusable.tell(
-                f"ZooKeeper: the connection could not be looked after: {type(problem).__name__}: {problem}; it is tried"
-                " again (check this host's free file descriptors and memory)"
+                f"ZooKeeper: the connection could not be checked: {type(problem).__name__}: {problem}; retrying"
+                f" (check the free file descriptors and memory of this host)"
             )
             return False
         return True

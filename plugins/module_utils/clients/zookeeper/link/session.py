@@ -120,7 +120,9 @@ class Session(ReconnectingClient):
         size = sum(size_of(item) for item, _none in changes(request))
         if size > LARGEST:
             first = next(item.path for item, _none in changes(request))
-            told = f"{client.unchroot(first)} cannot be changed: the change has {size} bytes, ZooKeeper takes {LARGEST}"
+            told = (
+                f"{client.unchroot(first)} cannot be changed: the change has {size} bytes, ZooKeeper accepts {LARGEST}"
+            )
             raise StoreTooLarge(told)
         answer, feed = StoreAnswer(apply, lost), self.feed
         writes = [client.unchroot(item.path) for item, _none in changes(request) if not isinstance(item, Delete)]
@@ -229,7 +231,7 @@ class Session(ReconnectingClient):
                 if sequence and isinstance(problem, (ConnectionLoss, Unanswered)):
                     self.undo_creation(path, data)
                 raise translated(problem, path, "create") from problem
-        raise StoreError(f"{path} could not be created: what is above it keeps vanishing")
+        raise StoreError(f"{path} could not be created: other clients keep deleting its parent")
 
     def _create(self, client: TreeClient, path: str, data: bytes, ephemeral: bool, sequence: bool) -> tuple[str, Stat]:
         flags = _EPHEMERAL * ephemeral | _SEQUENCE * sequence
@@ -325,7 +327,7 @@ class Session(ReconnectingClient):
                     return
         except Exception as problem:
             raise translated(problem, path, "delete") from problem
-        raise StoreError(f"{path} could not be deleted: something is created below it again and again")
+        raise StoreError(f"{path} could not be deleted: other clients keep creating znodes below it")
 
     def remove(self, znodes: Iterable[str], *, client: TreeClient | None = None) -> None:
         """Delete single znodes without children. It is not an error when one does not exist."""

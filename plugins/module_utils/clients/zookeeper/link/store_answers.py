@@ -103,27 +103,27 @@ def translated(problem: Exception, path: str, verb: str) -> StoreError:
     if isinstance(problem, StoreError):
         return problem
     if isinstance(problem, NoNodeError):
-        return StoreGone(f"{path} does not exist in ZooKeeper (any more); it could not be used to {verb}")
+        return StoreGone(f"{path} no longer exists in ZooKeeper, or never did: cannot {verb}")
     if isinstance(problem, NoAuthError):
         return StoreDenied(
-            f"ZooKeeper does not let this client {verb} {path}: the znode belongs to another account; give that account"
-            " as zookeeper-auth in secure_config (docs/security.md)"
+            f"ZooKeeper does not let this client {verb} {path}: the znode belongs to another account: set that"
+            f" account as zookeeper-auth in secure_config (docs/security.md)"
         )
     if getattr(problem, "code", 0) == _NEEDS_ACCOUNT:
         return StoreDenied(
-            f"ZooKeeper does not {verb} {path} for a client without an account (enforce.auth.enabled in its zoo.cfg):"
-            " give one as zookeeper-auth in secure_config, with a scheme of its enforce.auth.schemes"
+            f"ZooKeeper does not {verb} {path} for a client without an account (enforce.auth.enabled in its"
+            f" zoo.cfg): set one as zookeeper-auth in secure_config, with a scheme from enforce.auth.schemes"
         )
     if isinstance(problem, BadVersionError):
         return StoreConflict(f"{path} was changed by another client since it was read; read it again")
     if isinstance(problem, NodeExistsError):
-        return StoreConflict(f"{path} exists already in ZooKeeper")
+        return StoreConflict(f"{path} already exists in ZooKeeper")
     if isinstance(problem, NotEmptyError):
-        return StoreConflict(f"{path} was not empty in ZooKeeper: another client has created something below it")
+        return StoreConflict(f"{path} is not empty in ZooKeeper: another client created something below it")
     if isinstance(problem, Unanswered):
-        return StoreError(f"ZooKeeper gave no answer in time to: {verb} {path}; it may have happened all the same")
+        return StoreError(f"ZooKeeper did not answer in time to: {verb} {path}; it may have been done anyway")
     if isinstance(problem, (ConnectionLoss, ConnectionClosedError)):
-        return StoreError(f"the connection to ZooKeeper broke during: {verb} {path}; it may have happened all the same")
+        return StoreError(f"the connection to ZooKeeper broke during: {verb} {path}; it may have been done anyway")
     if isinstance(problem, SessionExpiredError):
         return StoreError(f"the ZooKeeper session expired during: {verb} {path}")
     return StoreError(f"ZooKeeper refused to {verb} {path}: {type(problem).__name__} {problem}".rstrip())

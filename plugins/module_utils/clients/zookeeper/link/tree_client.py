@@ -158,7 +158,7 @@ class TreeClient(KazooClient):
         :raises StoreError: no znode can have this path.
         """
         if not paths.can_be(path):
-            raise StoreError(f"{path!r} is no path that ZooKeeper could have: correct the document that names it")
+            raise StoreError(f"{path!r} is not a valid path in ZooKeeper: correct the document that has it")
         return (self.chroot + path.rstrip("/") if path == "/" else self.chroot + path) or "/"
 
     def watch_below(self, path: str, callback: Callable[[Any], None]) -> None:

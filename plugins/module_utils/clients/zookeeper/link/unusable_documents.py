@@ -30,7 +30,7 @@ class UnusableDocuments:
         with self._lock:
             if path not in self._told:
                 self._told.add(path)
-                self._news.append(f"{path} is left out: {problem}; it stays as it is: correct it, or delete it by hand")
+                self._news.append(f"{path} is ignored and not changed: {problem}: correct it, or delete it by hand")
 
     def tell(self, sentence: str) -> None:
         """Note any other sentence that the operator should see once."""

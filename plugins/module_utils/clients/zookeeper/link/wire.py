@@ -134,7 +134,7 @@ class Handler(SequentialThreadingHandler):
         try:
             call()
         except Exception:
-            _LOG.exception("what waits for an answer or an event of ZooKeeper failed")
+            _LOG.exception("the handler of an answer or event of ZooKeeper failed")
 
     def create_connection(self, *args: Any, **kwargs: Any) -> Any:
         """Return a connected socket."""

@@ -182,7 +182,7 @@ class _Build:
         if report.state == LOST:
             report.error = guard.problem
         if made.reaped is not None and made.reaped.anything:
-            self._say(f"cleared away what the build had left: {made.reaped.text()}")
+            self._say(f"removed what the build had left: {made.reaped.text()}")
         if report.state != LOST:
             self._fill_in(build, report)
             try:
@@ -217,8 +217,8 @@ class _Build:
             if context.monotonic() - began >= self._timeout + grace:
                 context.image_builder.discard(self._job)
                 raise StoreError(
-                    f"build {report.build_id} of {report.image} ended ({report.state}), but ZooKeeper could not be "
-                    "written for too long: its files are removed, and it is built again"
+                    f"build {report.build_id} of {report.image} ended ({report.state}), but its record could"
+                    f" not be written to ZooKeeper for too long: its files are removed, and the image is built again"
                 )
             context.stop.beat(SERVING)
             context.pause(_PACE)

@@ -331,7 +331,7 @@ class BuildsCycle(Work):
         if news is None:
             return False
         if news.config is not None and news.config.images_dir != self._config.images_dir:
-            self._context.say("configuration: another images-dir is taken by the next cycle")
+            self._context.say("configuration: images-dir has changed: the next cycle uses the new one")
         elif news.config is not None:
             self._config = news.config
             self._identity.listing(news.config)
@@ -367,7 +367,7 @@ def forced(case: BuildCase, force: bool) -> BuildCase:
     """Return the case as due if *force* asks for a build that is not due but possible."""
     if not force or case.due or case.code not in (BuildCode.FRESH, BuildCode.BACKOFF) or not case.formats:
         return case
-    return BuildCase(case.image, True, FORCED, f"asked for; otherwise: {case.reason}", case.formats, case.requested)
+    return BuildCase(case.image, True, FORCED, f"requested; otherwise: {case.reason}", case.formats, case.requested)
 
 
 def case_document(case: BuildCase) -> dict[str, Any]:

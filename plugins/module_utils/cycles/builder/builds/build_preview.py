@@ -76,9 +76,9 @@ def _possible(case: BuildCase, options: BuildOptions, view: ImagesView) -> Build
 
 def _lines(cases: list[BuildCase], abandoned: list[Build], left: list[Leftover]) -> Iterator[str]:
     for leftover in left:
-        yield f"build {leftover.build_id}: clear away what it has left on this machine, its maker was ended"
+        yield f"build {leftover.build_id}: remove what it left on this machine; its builder was killed"
     for build in abandoned:
-        yield f"build {build.id}: mark as failed, no builder makes it any more"
+        yield f"build {build.id}: mark as failed; no builder is working on it"
     for case in cases:
         verb = f"build {', '.join(case.formats)}" if case.due else "leave"
         yield f"image {case.image}: {verb}, {case.reason}"

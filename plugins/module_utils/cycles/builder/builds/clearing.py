@@ -39,7 +39,7 @@ def clear_machine(
     done = []
     for leftover in leftovers(images_dir):
         reaped = reaper(leftover)
-        text = f"cleared away what build {leftover.build_id} of {leftover.image or 'some image'} had left: "
+        text = f"removed what build {leftover.build_id} of {leftover.image or 'some image'} had left: "
         done.append(text + reaped.text())
         say(Line(done[-1], image=leftover.image, build=leftover.build_id))
         if leftover.image and not _is_ready(store, leftover):
@@ -89,6 +89,6 @@ def fail_abandoned(store: Store, view: ImagesView, now: float, say: Callable[[st
         except StoreGone:
             continue
         done.append(build.id)
-        line = f"{build.image}: build {build.id} was ended in the middle; it is marked as failed"
+        line = f"{build.image}: build {build.id} was interrupted and is marked as failed"
         say(Trouble(line, image=build.image, build=build.id))
     return done

@@ -274,7 +274,7 @@ class ImageBuilder:
         """
         cause = self.watch()
         if cause:
-            raise Ended(cause, f"ended before its time: {cause}")
+            raise Ended(cause, f"was stopped early: {cause}")
 
     def _formats(self, job: Job) -> Formats:
         return divide(job.formats, convert_vhd=job.convert_vhd and shutil.which("vhd-util") is None)
@@ -318,7 +318,7 @@ class _Work:
             self._job.log, f"build {self._job.build_id} of {self._job.image.name}: {shlex.join(self._planned.argv)}"
         )
         if isolation.why_not:
-            append_line(self._job.log, f"kept apart: {isolation.level}, because {isolation.why_not}")
+            append_line(self._job.log, f"isolation: {isolation.level}, because {isolation.why_not}")
         self._tail.skip()
         self._run_child(self._planned.argv)
         for source, target in formats.converted:
@@ -362,7 +362,7 @@ class _Work:
         told = ", then: ".join(dict.fromkeys(filter(None, (cause, "" if cause and is_cause(last) else last))))
         if not FULL.search(cause):
             return f": {told}" if told else ""
-        size = ", or make DIB_IMAGE_SIZE larger" if "DIB_IMAGE_SIZE" in self._job.image.env_vars else ""
+        size = ", or increase DIB_IMAGE_SIZE" if "DIB_IMAGE_SIZE" in self._job.image.env_vars else ""
         return f": {told}: free space in {' or '.join(self._folders)}{size}"
 
     @property
@@ -386,7 +386,7 @@ class _Work:
         for device in sorted(self._loop_devices & set(self._lost)):
             self._code = self._code or 1
             why, folder = self._lost[device], self._folders[-1]
-            remedy = "free space there" if FULL.search(why) else "the disk there may be broken"
+            remedy = "free space there" if FULL.search(why) else "check that disk: it may be broken"
             text = f"{why}: the kernel could not write all of the image to {folder}, through {device}: {remedy}"
             raise Ended(FAILED, f"{text}; see {self._job.log}")
 
@@ -407,11 +407,11 @@ class _Work:
         missing = [name for name in job.formats if name not in sizes]
         if missing:
             self._code = self._code or 1
-            raise Ended(FAILED, f"it ended well, but made no {' and no '.join(missing)} file; see {job.log}")
+            raise Ended(FAILED, f"it succeeded, but created no {' and no '.join(missing)} file; see {job.log}")
         empty = folder.empty(job.base, job.formats)
         if empty:
             self._code = self._code or 1
-            raise Ended(FAILED, f"it ended well, but its {' and its '.join(empty)} file is empty; see {job.log}")
+            raise Ended(FAILED, f"it succeeded, but its {' and its '.join(empty)} file is empty; see {job.log}")
         for name in job.formats:
             file = image_file(job.image.name, job.build_id, name)
             if len(folder.checksums(file)) < len(CHECKSUMS):

@@ -28,7 +28,7 @@ from .build import Report
 from .clearing import clear_machine
 from .image_builder import FAILED, ImageBuilder, Job
 
-BY_HAND = "asked for, without a record"
+BY_HAND = "requested, without a record"
 
 
 def build_apart(
@@ -49,7 +49,12 @@ def build_apart(
     began, wish, output_dir = clock(), stop or Stop(), os.path.abspath(output_dir)
     if config.images_dir and os.path.realpath(output_dir) == os.path.realpath(config.images_dir):
         raise ConfigError(
-            [f"output_dir {output_dir} is images-dir, where files without a record are removed: name another directory"]
+            [
+                (
+                    f"output_dir {output_dir} is images-dir, where files without a record are removed: choose another"
+                    f" directory"
+                )
+            ]
         )
     make_folder(output_dir, "output_dir")
     apart = isolation or find_isolation()
@@ -89,7 +94,7 @@ def preview_apart(options: BuildOptions, output_dir: str, formats: tuple[str, ..
         job = Job.of(config, name, chosen, "0" * 32, convert_vhd=options.convert_vhd, output_dir=output_dir)
         problem = checker.problem(job)
         problems += [f"{name}: {problem}"] if problem else []
-        lines.append(f"image {name}: " + (f"leave, {problem}" if problem else f"build {', '.join(chosen)}, asked for"))
+        lines.append(f"image {name}: " + (f"leave, {problem}" if problem else f"build {', '.join(chosen)}, requested"))
     return {
         "changed": len(problems) < len(lines),
         "ended": "check",
@@ -104,7 +109,7 @@ def load_apart(options: BuildOptions) -> NodepoolConfig:
     :raises ConfigError: with all problems.
     """
     if not options.images:
-        raise ConfigError(["record: names no image to build without a record: give image_names"])
+        raise ConfigError(["record: no image is named: set image_names to build without a record"])
     config = options.reload()
     problems = unknown_images(config, options.images)
     if problems:

@@ -129,9 +129,9 @@ class Identity:
         if rival is not None:
             path = os.path.join(self._place.images_dir, BUILDER_ID_FILE)
             raise BuilderElsewhere(
-                f"builder {self._builder_id} is alive on {rival.host} with images-dir {rival.images_dir}: this one, on"
-                f" {self._place.host} with {self._place.images_dir}, does nothing. Give each host an images-dir of its"
-                f" own. If {path} is a copy, remove it: the builder here then gets an id of its own"
+                f"builder {self._builder_id} is alive on {rival.host} with images-dir {rival.images_dir}: this"
+                f" one, on {self._place.host} with {self._place.images_dir}, does nothing. Give each host its"
+                f" own images-dir. If {path} is a copy, remove it: this builder then gets a new id"
             )
 
     def listing(self, config: NodepoolConfig) -> None:

@@ -37,9 +37,9 @@ class BuildOptions(CycleOptions):
         unknown = unknown_images(config, self.images or ())
         problems = [*unknown]
         if self.force and not self.images:
-            problems.append("force: names no image to build although it is not due: give image_names")
+            problems.append("force: no image is named: set image_names to build images that are not due")
         if not config.images_dir:
-            problems.append(f"{config.path}: images-dir is missing: a builder keeps its image files there")
+            problems.append(f"{config.path}: images-dir is missing: set the directory for the image files")
         if problems:
             raise UnknownName(problems) if problems == unknown else ConfigError(problems)
         return config
@@ -83,13 +83,13 @@ class UploadOptions(CycleOptions):
         config = self.reload()
         problems = []
         if not config.images_dir:
-            problems.append(f"{config.path}: images-dir is not set: name the directory with the image files")
+            problems.append(f"{config.path}: images-dir is missing: set the directory of the image files")
         if self.provider is not None and self.provider not in config.providers:
             known = ", ".join(config.providers) or "none"
-            problems.append(f"provider: {self.provider!r} is not a provider of {config.path}; it has {known}")
+            problems.append(f"provider: {self.provider!r} is not a provider in {config.path}, which has {known}")
         if self.image is not None and self.image not in config.diskimages:
             known = ", ".join(config.diskimages) or "none"
-            problems.append(f"image: {self.image!r} is not a diskimage of {config.path}; it has {known}")
+            problems.append(f"image: {self.image!r} is not a diskimage in {config.path}, which has {known}")
         if problems:
             raise ConfigError(problems)
         return config
@@ -103,7 +103,7 @@ def unknown_images(config: NodepoolConfig, names: tuple[str, ...]) -> list[str]:
     """Return a sentence for each name that is not a diskimage of the configuration, or an abstract one."""
     known = ", ".join(config.diskimages) or "none"
     return [
-        f"image_names: {name!r} is no diskimage of {config.path} that can be built; it has {known}"
+        f"image_names: {name!r} is not a diskimage in {config.path} that can be built; it has {known}"
         for name in names
         if name not in config.diskimages
     ]

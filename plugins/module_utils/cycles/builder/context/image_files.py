@@ -31,7 +31,7 @@ def check_files(directory: ImagesDir, store: Store, site: str, *, write: bool) -
     here = f"this ZooKeeper has tree {site}" if site else "this ZooKeeper has no tree yet"
     if there:
         raise TreeExchanged(
-            f"{directory.tree_id_path} says that the image files are those of tree {there}, and {here}:"
+            f"{directory.tree_id_path} says that the image files belong to tree {there}, but {here}:"
             f" {_remedy(directory, site)}"
         )
     # An id of ten digits proves nothing: it may be a date, for example.
@@ -39,7 +39,7 @@ def check_files(directory: ImagesDir, store: Store, site: str, *, write: bool) -
     if builds and not builds & _known(store):
         count = f"{len(builds)} build{'s' if len(builds) > 1 else ''}"
         raise TreeExchanged(
-            f"{directory.path} has files of {count}, and ZooKeeper no record of any: {_remedy(directory, site)}"
+            f"{directory.path} has files of {count}, but ZooKeeper has no record of any: {_remedy(directory, site)}"
         )
     if write and site:
         directory.write_tree_id(site)
@@ -56,9 +56,9 @@ def _known(store: Store) -> set[str]:
 
 def _remedy(directory: ImagesDir, site: str) -> str:
     path = directory.tree_id_path
-    mine = f"write {site} into {path}" if site else f"run a cycle: it says which id to write into {path}"
+    mine = f"write {site} into {path}" if site else f"run a cycle: it shows the id to write into {path}"
     return (
-        "nothing was built, uploaded or removed. See that zookeeper-servers, chroot and images-dir are right."
-        f" If ZooKeeper was founded anew on purpose, {mine}."
-        " What no record names is removed then (docs/operating.md, 'Another tree')"
+        "nothing was built, uploaded or removed. Check zookeeper-servers, chroot and images-dir. If ZooKeeper"
+        f" was set up again on purpose, {mine}. Files without a record are removed then (docs/operating.md,"
+        " 'Another tree')"
     )

@@ -59,7 +59,7 @@ class RecordLock:
             now = self._clock()
             self._refused_since = now if self._refused_since is None else self._refused_since
             if now - self._refused_since > self._patience:
-                raise RecordLost(f"the ZooKeeper session was lost, and another client has the lock of {self._name} now")
+                raise RecordLost(f"the ZooKeeper session was lost, and another client now has the lock of {self._name}")
             return False
         try:
             self._check()

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Deletes one upload because the operator asked for it."""
+"""Deletes one upload because the operator requested it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .upload_resources import UploadResources
 
 LOCK_PAUSE = 0.5
 """Seconds between two tries for a lock that another client has."""
-REASON = "the operator asked for it"
+REASON = "the operator requested it"
 
 
 def delete_one(
@@ -94,7 +94,7 @@ def _delete(
     store = context.store
     place = (upload.image, upload.build_id, upload.provider)
     if upload.state == UploadState.UPLOADING and store.images.is_provider_locked(*place):
-        raise NodepoolError(f"upload {upload.id} is being made at the moment: delete it when it is ready or has failed")
+        raise NodepoolError(f"upload {upload.id} is in progress: delete it when it is ready or has failed")
     client = context.client(upload.provider)
     if client is None:
         raise CloudAuthError(context.problems[upload.provider], provider=upload.provider)

@@ -118,7 +118,7 @@ class Presence:
                 known.unusable[upload.path] = problem
             if problem != before:
                 what = f"image {upload.image}: upload {upload.id} of build {upload.build_id}"
-                text = f"its image {problem}" if problem else f"its image {upload.external_id} can be used again"
+                text = f"its image {problem}" if problem else f"its image {upload.external_id} is usable again"
                 about = Subject(provider=name, image=upload.image, build=upload.build_id, upload=upload.id)
                 self._say((Trouble if problem else Line)(f"provider {name}: {what}: {text}", **about))
 
@@ -145,7 +145,7 @@ class Presence:
             known.doubted = {path: upload for path, upload in found.items() if path not in known.lost}
             for upload in known.doubted.values():
                 what = f"image {upload.image}: upload {upload.id} of build {upload.build_id}"
-                text = f"its image {upload.external_id} is not in the cloud; asked once more in {APART:.0f} s"
+                text = f"its image {upload.external_id} is not in the cloud; checking again in {APART:.0f} s"
                 about = Subject(provider=name, image=upload.image, build=upload.build_id, upload=upload.id)
                 self._say(Trouble(f"provider {name}: {what}: {text}", **about))
         else:

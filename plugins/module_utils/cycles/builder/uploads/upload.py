@@ -151,7 +151,7 @@ class UploadRun:
         try:
             if not store.images.knows_uploads(job.case.image, job.build.id, job.provider.name):
                 # The former holder of the lock may have written records that the cache does not show yet.
-                return self._result(Ended.SKIPPED, "something has changed a moment ago")
+                return self._result(Ended.SKIPPED, "something has just changed")
             case = job.judge(self._resources.view(job.key))
             if not case.due or case.build is None or case.build.id != job.build.id:
                 return self._result(Ended.SKIPPED, case.reason)
@@ -218,12 +218,15 @@ class UploadRun:
         self._compared = images.verify(image, file, digests, spec.disk_format)
         if not self._compared and self._resources.is_news(("converted", job.provider.name)):
             became = converted_to(image, spec.disk_format)
-            what, remedy = f"from {spec.disk_format} to {became}", "image_format in clouds.yaml sets what is sent"
+            what, remedy = (
+                f"from {spec.disk_format} to {became}",
+                ("set image_format in clouds.yaml to the format to send"),
+            )
             if not became:
-                what, remedy = f"({spec.disk_format})", "image_api_converts in clouds.yaml allows that"
+                what, remedy = f"({spec.disk_format})", "set image_api_converts in clouds.yaml to expect that"
             self._say(
-                f"the cloud has converted the image {what}, so its size and checksum are not compared with the file;"
-                f" {remedy}"
+                f"the cloud converted the image {what}, so its size and checksum cannot be compared with the"
+                f" file; {remedy}"
             )
         self._resources.check()
         self._hook(external_id, path)
@@ -341,7 +344,7 @@ class UploadRun:
                 for image in images.imported(place_of(upload, self._resources.site)):
                     images.delete(image.id)
         except CloudError as error:
-            self._say(f"image {upload.external_id or ''} is left for now: {error}")
+            self._say(f"image {upload.external_id or ''} stays in the cloud for now: {error}")
             return False
         upload.external_id = None
         return True

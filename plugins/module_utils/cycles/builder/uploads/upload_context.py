@@ -133,7 +133,7 @@ class UploadContext:
         builds = [build.id for build in self.store.images.builds(options.image)]
         if options.build_id not in builds:
             there = ", ".join(builds) or "none"
-            raise ConfigError([f"build_id: image {options.image} has no build {options.build_id!r}; there are {there}"])
+            raise ConfigError([f"build_id: image {options.image} has no build {options.build_id!r}; it has {there}"])
 
     def calls(self) -> dict[str, dict[str, dict[str, int]]]:
         """Return the number of calls of each provider's API by kind and status, including those of former clients."""

@@ -241,7 +241,7 @@ class UploadsCycle(Work):
         for name, problem in self._context.problems.items():
             if name not in self._told:
                 self._told.add(name)
-                self._say(Trouble(f"provider {name}: left out: {problem}", provider=name))
+                self._say(Trouble(f"provider {name}: skipped: {problem}", provider=name))
         deletions = list(self._context.deletions(view))
         active = [self._delete(planned, now) for planned in deletions]
         active += [self._upload(case, now) for case in self._cases if case.due and not self._awaited(deletions, case)]
@@ -410,7 +410,7 @@ class UploadsCycle(Work):
         name = f"provider {upload.provider}: image {upload.image}: upload {upload.id} of build {upload.build_id}"
         about = Subject(provider=upload.provider, image=upload.image, build=upload.build_id, upload=upload.id)
         if outcome.adopted:
-            self._say(Line(f"{name} is ready: {planned.reason}, but it is whole", **about))
+            self._say(Line(f"{name} is ready: {planned.reason}, but it is complete", **about))
             with contextlib.suppress(StoreError):  # former failures are obsolete
                 self._context.store.own.delete(upload_notes_path(upload.provider, upload.image))
         elif outcome.done:

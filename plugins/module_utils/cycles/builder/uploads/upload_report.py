@@ -96,7 +96,7 @@ def problems_of(
     :param undeleted: rows of uploads and files that could not be deleted.
     :param left_out: provider → why it could not be used; problems of its images are not listed one by one.
     """
-    found = [f"provider {name} is left out: {why}" for name, why in left_out.items()]
+    found = [f"provider {name} is skipped: {why}" for name, why in left_out.items()]
     found += [
         f"provider {case.provider}: image {case.image}: {case.reason}"
         for case in cases

@@ -204,7 +204,7 @@ def clients_of(
         except CloudAuthError as error:
             first = first or error
             context.account.unusable[name] = str(error)
-            context.account.say(Trouble(f"provider {name}: left out: {error}", provider=name))
+            context.account.say(Trouble(f"provider {name}: skipped: {error}", provider=name))
     if first is not None and not clients:
         raise first
     return clients

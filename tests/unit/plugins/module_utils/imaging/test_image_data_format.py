@@ -47,8 +47,8 @@ def test_what_cannot_be_used_is_left_out_with_its_reason():
     data, left_out = image_data({broken: b"\xff", below: READY.encode(), empty: b"", BUILD: READY.encode()})
     assert data == {BUILD: READY}
     assert left_out == [
-        f"{broken} is left out: it is not JSON",
-        f"{below} is left out: the record of its build is missing or cannot be used",
+        f"{broken} is skipped: it is not JSON",
+        f"{below} is skipped: the record of its build is missing or cannot be used",
     ]
 
 

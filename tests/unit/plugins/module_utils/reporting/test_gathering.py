@@ -55,7 +55,7 @@ def test_a_source_that_does_not_answer_fails():
     ("on_error", "parts", "sentence"),
     [
         ("stale", {"east": OLD}, "east is shown as it was 100 s ago (on_error: stale): no answer"),
-        ("skip", {}, "east is left out of the inventory (on_error: skip): no answer"),
+        ("skip", {}, "east is missing from the inventory (on_error: skip): no answer"),
     ],
 )
 def test_what_replaces_a_source(on_error, parts, sentence):

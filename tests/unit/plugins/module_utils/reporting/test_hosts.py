@@ -87,7 +87,7 @@ def test_records_of_other_drivers_are_told_apart() -> None:
     usable, told = of_servers([{**RECORD, "refused": ["node 7: x"]}, strange, coming])
     assert [record["external_id"] for record in usable] == ["uuid-7", None]
     assert told[0] == "node 7: x"
-    assert "left out: 8;" in told[1]
+    assert "skipped: 8;" in told[1]
 
 
 def test_host_of_the_cloud_alone() -> None:

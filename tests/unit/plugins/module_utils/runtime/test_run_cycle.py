@@ -83,7 +83,7 @@ def test_warnings_are_given_and_the_diff_is_there_only_when_it_is_wanted():
         "changed": True,
         "left_out": {"cloud1": "no login"},
     }
-    assert warnings_of(made) == ["odd key", "provider cloud1 is left out: no login"]
+    assert warnings_of(made) == ["odd key", "provider cloud1 is skipped: no login"]
     assert "diff" in cycle_result(module(diff=True), result(), None)
 
 

@@ -156,7 +156,7 @@ def test_what_somebody_has_sent_a_moment_ago_is_not_sent_again(world, change: Ca
     assert world.send() == "judged"
     world.late()
     change(world)
-    assert world.send() == "something has changed a moment ago"
+    assert world.send() == "something has just changed"
     world.catch_up()
     assert world.send() == "judged"
 
@@ -166,7 +166,7 @@ def test_what_is_on_its_way_out_is_not_sent(world):
     world.late()
     made.set_state(BuildState.DELETING, NOW)
     world.other.images.write_build(made)
-    assert world.send() == "something has changed a moment ago"
+    assert world.send() == "something has just changed"
 
 
 def test_a_build_that_has_changed_is_not_marked_for_deletion(world):

@@ -57,5 +57,5 @@ def test_an_unknown_key_is_an_error_where_that_is_wanted(tmp_path):
 def test_a_provider_that_is_not_there_is_told_with_those_that_are(options, tmp_path):
     (tmp_path / "secure.conf").write_text("", "utf-8")
     assert unknown_providers(options.load(), ["west", "north"]) == [
-        f"providers: 'north' is not a provider of {options.config}; it has east, west"
+        f"providers: 'north' is not a provider in {options.config}, which has east, west"
     ]

@@ -41,7 +41,7 @@ def test_whole_documents_of_every_kind_do_not_hold_it_up():
         cycle = world.start()
         goes_on(world)
         world.run(300)
-        assert not [line for _unused, line in cycle.lines if "is left out" in line]
+        assert not [line for _unused, line in cycle.lines if "is ignored and not changed" in line]
 
 
 @pytest.mark.parametrize("seed", first(3, range(60)))
@@ -57,7 +57,7 @@ def test_the_launcher_goes_on_whatever_stands_in_the_tree(seed):
         for path in spoiler.chance.sample(sorted(found), 3):
             world.keeper.store_raw(path, spoiler.data(found[path]))
         goes_on(world)
-        told = [line for _unused, line in cycle.lines if "is left out" in line]
+        told = [line for _unused, line in cycle.lines if "is ignored and not changed" in line]
         assert len(told) == len(set(told))
         cycle.kill()
         world.run(20)
@@ -84,7 +84,7 @@ def test_what_belongs_to_others_is_left_as_it_is_and_told_once(path, data):
         goes_on(world)
         world.run(700)
         assert world.keeper.znodes[path].data == data
-        told = [line for _unused, line in cycle.lines if line.startswith(f"{path} is left out: ")]
+        told = [line for _unused, line in cycle.lines if line.startswith(f"{path} is ignored and not changed: ")]
         assert len(told) == 1, cycle.lines
 
 
@@ -117,7 +117,10 @@ def test_a_launch_whose_record_cannot_be_used_is_given_up():
         world.keeper.store_raw(f"{OWN}/launches/0000000901", b'{"phase": 7}')
         cycle = world.start()
         assert world.run(300, until=lambda: world.store.nodes.read("0000000901") is None), cycle.lines
-        assert any("launches/0000000901 is left out: it has no 'node_id'" in line for _unused, line in cycle.lines)
+        assert any(
+            "launches/0000000901 is ignored and not changed: it has no 'node_id'" in line
+            for _unused, line in cycle.lines
+        )
 
 
 @pytest.mark.parametrize("data", [b"{}", b"[]", b'{"id": null}', b'{"id": 7}', b'{"id": ""}', b"{"])

@@ -132,10 +132,10 @@ def test_a_login_that_all_providers_with_the_labels_refuse_ends_it() -> None:
     lease = customer(world)
     lease.refused({"p": "provider p: HTTP 401: password"})
     assert not lease.done(attended(world)) and lease.error is None, "q may serve it"
-    lease.refused({"p": "provider p: HTTP 401: password", "q": "provider q: left out"})
+    lease.refused({"p": "provider p: HTTP 401: password", "q": "provider q: skipped"})
     assert lease.done(attended(world))
     assert isinstance(lease.error, LeaseError)
-    with pytest.raises(LeaseError, match="provider p: HTTP 401: password; provider q: left out; its requests stay"):
+    with pytest.raises(LeaseError, match="provider p: HTTP 401: password; provider q: skipped; its requests stay"):
         raise lease.error
 
 

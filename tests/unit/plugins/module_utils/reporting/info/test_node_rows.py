@@ -74,7 +74,7 @@ def test_what_cannot_be_used_is_told_and_the_listing_goes_on():
     assert len(found) == 7
     assert found[NOT_JSON]["problems"] == ["it is not JSON"]
     assert found[NOT_JSON]["labels"] == [] and found[NOT_JSON]["state"] is None
-    assert found["0000000007"]["problems"] == ["it is empty: a record that was deleted before was locked"]
+    assert found["0000000007"]["problems"] == ["it is empty: a client locked a record that had been deleted"]
     assert found[ODD]["problems"] == [
         "it has no 'provider'",
         "'state_time' is a text, not a finite number",

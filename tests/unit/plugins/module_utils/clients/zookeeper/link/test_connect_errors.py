@@ -55,12 +55,12 @@ def caused(cause):
 @pytest.mark.parametrize(
     ("problem", "tls", "told"),
     [
-        (caused(ConnectionRefusedError(111, "refused")), None, "is ZooKeeper running there"),
-        (caused(TimeoutError("timed out")), None, "no answer in time; is the host reachable"),
+        (caused(ConnectionRefusedError(111, "refused")), None, "ZooKeeper is running there"),
+        (caused(TimeoutError("timed out")), None, "it did not answer in time: check that the host is reachable"),
         (caused(TimeoutError("timed out")), TLS, "secureClientPort"),
-        (caused(OSError(113, "No route to host")), None, "No route to host; check host, port"),
-        (RuntimeError("socket connection broken"), None, "no quorum in its ensemble, or not a member"),
-        (caused(ConnectionResetError(104, "reset")), TLS, "does not accept our client certificate"),
+        (caused(OSError(113, "No route to host")), None, "No route to host: check host, port"),
+        (RuntimeError("socket connection broken"), None, "member of an ensemble with a quorum"),
+        (caused(ConnectionResetError(104, "reset")), TLS, "check cert and key of zookeeper-tls"),
         (caused(ssl.SSLError(1, "[SSL: TLSV13_ALERT_CERTIFICATE_REQUIRED] tlsv13 alert")), TLS, "client certificate"),
         (caused(ssl.SSLZeroReturnError(6, "TLS/SSL connection has been closed (EOF)")), TLS, "secureClientPort"),
         (caused(ssl.SSLEOFError(8, "EOF occurred in violation of protocol")), TLS, "secureClientPort"),
@@ -78,20 +78,22 @@ def test_reasons_and_remedies(problem, tls, told):
 @pytest.mark.parametrize("failures", [{}, {"a:1": caused(TimeoutError("timed out"))}])
 def test_a_server_that_hangs_is_no_matter_of_dns(tls, failures):
     sentence = connect_errors.explain(settings(("a", 1), tls=tls), failures, 10.0, {"a:1": True})
-    assert "a:1: it takes the connection, but ZooKeeper does not answer" in sentence
-    assert "DNS" not in sentence and ("port for TLS" in sentence) == (tls is None)
+    assert "a:1: it accepts the connection, but ZooKeeper does not answer" in sentence
+    assert "DNS" not in sentence and ("not one for TLS" in sentence) == (tls is None)
 
 
 def test_a_host_that_is_still_being_tried():
     sentence = connect_errors.explain(settings(("a", 1), ("b", 2)), {}, 10.0, {"a:1": False})
-    assert "a:1: no answer in time; is the host reachable" in sentence
-    assert "b:2: has not been tried" in sentence
+    assert "a:1: it did not answer in time: check that the host is reachable" in sentence
+    assert "b:2: was not tried" in sentence
 
 
 def test_a_failure_tells_more_than_the_attempt():
     refused = caused(ConnectionRefusedError(111, "refused"))
-    assert "connection refused" in connect_errors.explain(settings(("a", 1)), {"a:1": refused}, 10.0, {"a:1": True})
+    assert "it refused the connection" in connect_errors.explain(
+        settings(("a", 1)), {"a:1": refused}, 10.0, {"a:1": True}
+    )
 
 
 def test_a_name_that_was_never_tried():
-    assert "b:2: has not been tried" in connect_errors.explain(settings(("b", 2)), {}, 1.0)
+    assert "b:2: was not tried" in connect_errors.explain(settings(("b", 2)), {}, 1.0)

@@ -71,7 +71,7 @@ def test_the_session_is_replaced_although_file_descriptors_are_exhausted_for_a_m
     assert shaky.state == CONNECTED
     assert not shaky.fails[step]
     told = shaky.unusable.drain()
-    assert len([line for line in told if "Too many open files" in line and "it is tried again" in line]) == 1, told
+    assert len([line for line in told if "Too many open files" in line and "retrying" in line]) == 1, told
 
 
 def test_one_thing_that_cannot_be_put_right_does_not_hold_up_the_others(shaky):

@@ -20,7 +20,7 @@ def test_a_document_is_told_once_whatever_is_wrong_with_it_later():
     documents.add(PATH, "it is not JSON")
     documents.add(PATH, "it is empty")
     (sentence,) = documents.drain()
-    assert sentence.startswith(f"{PATH} is left out: it is not JSON;")
+    assert sentence.startswith(f"{PATH} is ignored and not changed: it is not JSON: ")
     documents.add(PATH, "it is not JSON")
     assert documents.drain() == []
 

@@ -122,7 +122,7 @@ def test_a_lock_that_stays_out_of_reach_is_somebody_elses(world):
         looks += 1
         assert looks < 1000
     assert 2 * TIMEOUT <= looks * LOOK_EVERY <= 2 * TIMEOUT + GRACE + LOOK_EVERY
-    assert "another client has the lock of image" in world.guard.problem
+    assert "another client now has the lock of image" in world.guard.problem
     with pytest.raises(StoreGone, match="another client"):
         world.guard.write()
 

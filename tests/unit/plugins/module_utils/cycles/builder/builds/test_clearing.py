@@ -56,7 +56,7 @@ class World:
 def test_files_stay_only_when_the_record_is_ready(tmp_path, state, stays):
     world = World(tmp_path, state)
     (text,) = world.clear()
-    assert text == f"cleared away what build {build_id(1)} of debian had left: 2 processes"
+    assert text == f"removed what build {build_id(1)} of debian had left: 2 processes"
     assert (world.reaped, world.lines) == ([build_id(1)], [text])
     assert world.file.exists() == stays
 

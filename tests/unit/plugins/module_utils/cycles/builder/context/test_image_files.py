@@ -50,7 +50,7 @@ def test_files_of_which_the_tree_has_a_record_are_taken_over(store, directory):
 
 def test_files_without_any_record_are_not(store, directory):
     add_file(directory)
-    with pytest.raises(TreeExchanged, match=rf"has files of 1 build, and ZooKeeper no record .* write {SITE} into"):
+    with pytest.raises(TreeExchanged, match=rf"has files of 1 build, but ZooKeeper has no record .* write {SITE} into"):
         check_files(directory, store, SITE, write=True)
     assert directory.tree_id() == ""
 
@@ -60,6 +60,6 @@ def test_files_of_another_tree_are_refused_whatever_it_has(store, directory, sit
     directory.write_tree_id(OTHER)
     add_file(directory)
     store.images.create_build(build(1))
-    with pytest.raises(TreeExchanged, match=f"those of tree {OTHER}.*nothing was built, uploaded or removed"):
+    with pytest.raises(TreeExchanged, match=f"belong to tree {OTHER}.*nothing was built, uploaded or removed"):
         check_files(directory, store, site, write=True)
     assert directory.tree_id() == OTHER

@@ -84,7 +84,7 @@ def test_an_upload_that_cannot_be_read_keeps_its_record_its_build_and_its_image(
     known = Known("east", site="s", uploads=lambda: store.images.uploads("fedora"))
     assert find(Seen(images=[CLOUD_IMAGE]), known) == []
     told = store.odd_documents()
-    assert [line.partition(" is left out: ")[0] for line in told] == [UPLOADED]
+    assert [line.partition(" is ignored and not changed: ")[0] for line in told] == [UPLOADED]
     assert store.odd_documents() == []
 
 

@@ -106,7 +106,7 @@ def test_another_client_may_have_it_for_a_while_only(world):
     world.agenda.run(PATIENCE)
     assert world.lock.regain() is False
     world.agenda.run(1.0)
-    with pytest.raises(RecordLost, match="another client has the lock of image debian"):
+    with pytest.raises(RecordLost, match="another client now has the lock of image debian"):
         world.lock.regain()
     other.release()
     assert world.lock.regain() is True

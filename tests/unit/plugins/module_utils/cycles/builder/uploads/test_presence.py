@@ -121,7 +121,7 @@ def test_an_image_that_cannot_be_used_is_named_once_with_the_remedy_and_is_not_l
     assert f"is deactivated ({ident}): reactivate it (openstack image set --activate {ident})" in line
     del world.glance.status[ident]
     assert world.look(EVERY) == set()
-    assert "can be used again" in world.lines[-1] and len(world.lines) == 2
+    assert "is usable again" in world.lines[-1] and len(world.lines) == 2
 
 
 def test_what_is_denied_twice_is_lost(world):

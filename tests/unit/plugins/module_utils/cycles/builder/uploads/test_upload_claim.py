@@ -60,7 +60,7 @@ class Images:
         self.stored = (upload.to_bytes(), upload.version + 1)
         if self.lose_answer:
             self.lose_answer = False
-            raise StoreError("it may have happened all the same")
+            raise StoreError("it may have been done anyway")
         upload.version += 1
 
     def read_upload(self, upload: Upload) -> Upload | None:
@@ -156,7 +156,7 @@ def test_a_new_session_takes_the_lock_again(claim: UploadClaim, images: Images, 
 
 def test_somebody_else_has_the_lock(claim: UploadClaim, images: Images) -> None:
     images.lock.valid, images.free = False, False
-    with pytest.raises(RecordLost, match="another client has the lock"):
+    with pytest.raises(RecordLost, match="another client now has the lock"):
         claim.write()
     claim.release()
 

@@ -67,7 +67,7 @@ def test_problems_name_what_is_wrong_and_a_provider_that_is_left_out_once():
         {"image": "debian", "build_id": "b", "error": "read-only"},
     ]
     assert problems_of(cases, undeleted, {"dead": "no entry"}, ["broken"]) == [
-        "provider dead is left out: no entry",
+        "provider dead is skipped: no entry",
         "provider cloud1: image debian: because",
         "provider cloud1: image debian: upload 1 of build b cannot be deleted: 409",
         "image debian: files of build b cannot be removed: read-only",

@@ -38,7 +38,7 @@ def test_all_problems_are_told_at_once():
 
 
 def test_a_provider_that_is_not_configured_is_told():
-    with pytest.raises(ConfigError, match="'west' is not a provider of"):
+    with pytest.raises(ConfigError, match="'west' is not a provider in"):
         options(providers=("west",)).load()
     options(providers=("east",), adopt_sites=("a" * 32,)).load()
 
