@@ -98,6 +98,31 @@ options:
       - Repeating the task with another value does not change nodes that are held already.
     type: int
     default: 7200
+  known_hosts:
+    description:
+      - File for the recorded host keys of the nodes, as ssh reads it. With it, RV(nodes[].ssh_arguments) names it.
+      - Each of the files is written when the lease is complete, and replaced at once as a whole. It is removed with
+        O(state=absent). The module does not touch a file that it has not written for this lease.
+    type: path
+  ssh_config:
+    description:
+      - File for a configuration of ssh with a host for each node, for C(ssh -F) or C(Include). Needs O(known_hosts).
+    type: path
+  inventory:
+    description:
+      - File for an inventory with the nodes in the group C(leased_nodes) and a group for each label. Needs
+        O(known_hosts). Its name ends with C(.yml) or C(.json).
+    type: path
+  private_key:
+    description:
+      - Private key for the login, for O(ssh_config) and O(inventory).
+    type: path
+  file_mode:
+    description:
+      - Mode of the files.
+    type: str
+    choices: ["0600", "0644"]
+    default: "0600"
   launch:
     description:
       - Run a launcher cycle in this module while it waits, for sites without a launcher. When another launcher acts for
@@ -126,18 +151,27 @@ EXAMPLES = r"""
     labels: [debian-small, debian-small, debian-large]
     expires: 3600
     config: /etc/nodepool/nodepool.yaml
+    known_hosts: /tmp/acceptance/known_hosts
   register: lease
 
 - name: Add them to the inventory
   ansible.builtin.add_host:
-    name: "np{{ item.id }}"
+    name: "{{ item.hostname }}"
     groups: "{{ item.label | replace('-', '_') }}"
     ansible_host: "{{ item.address }}"
     ansible_port: "{{ item.port }}"
     ansible_user: "{{ item.user }}"
+    ansible_ssh_common_args: "{{ item.ssh_arguments }}"
   loop: "{{ lease.nodes }}"
   loop_control:
     label: "{{ item.id }}"
+
+- name: Reach them
+  ansible.builtin.ping:
+  delegate_to: "{{ item.hostname }}"
+  loop: "{{ lease.nodes }}"
+  loop_control:
+    label: "{{ item.hostname }}"
 
 - name: Request ten single nodes, and collect them later
   stackci.nodepool.nodepool_request:
@@ -150,6 +184,8 @@ EXAMPLES = r"""
   stackci.nodepool.nodepool_request:
     name: "acceptance-{{ build_number }}"
     state: absent
+    config: /etc/nodepool/nodepool.yaml
+    known_hosts: /tmp/acceptance/known_hosts
 
 - name: Lease a node at a site without a launcher
   stackci.nodepool.nodepool_request:
@@ -234,6 +270,13 @@ nodes:
     resources: {description: Resources that count in quotas., type: dict, sample: {cores: 2, instances: 1, ram: 4096}}
     attributes: {description: The pool's node-attributes., type: dict, sample: {}}
     expires_at: {description: UNIX time at which the node is deleted., type: float, sample: 1795205532.8}
+    hostname: {description: Name for an inventory and for ssh., type: str, sample: np0000000007}
+    ssh_arguments:
+      description:
+        - Value for C(ansible_ssh_common_args) by which ssh checks the host key with the file O(known_hosts), or takes
+          the key of the first contact where none was recorded. Empty without O(known_hosts).
+      type: str
+      sample: -o 'UserKnownHostsFile="/tmp/known_hosts"' -o GlobalKnownHostsFile=/dev/null -o StrictHostKeyChecking=yes
 notices:
   description:
     - Notices, for instance that the lease was renewed and why.

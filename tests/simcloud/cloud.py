@@ -59,7 +59,7 @@ class Cloud:
         owner = (identity.user_id, project_id)
         self.machines = Machines(self.settings, self.network, self.volumes, scheduler, self.random, owner)
         self.flavors = {flavor.id: flavor for flavor in config.flavors}
-        keypairs = {name: _keypair(name) for name in config.keypairs}
+        self.keypairs = keypairs = {name: _keypair(name) for name in config.keypairs}
         self.views = ServerViews(f"{self.url}/compute/v2.1", self.network, self.settings)
         around = Surroundings(self.settings, self.network, self.flavors, keypairs, self.images.images.get)
         self.compute_api = ComputeApi(

@@ -104,12 +104,13 @@ class Server:
 
 @dataclass(frozen=True)
 class Flavor:
-    """A flavor: *cores*, *ram* in MiB."""
+    """A flavor: *cores*, *ram* in MiB, *disk* in GB."""
 
     id: str
     name: str
     cores: int
     ram: int
+    disk: int = 0
 
 
 @dataclass(frozen=True)
@@ -117,6 +118,7 @@ class Image:
     """An image in glance; *size* in bytes, None while it has no data. *properties* include the checksums.
 
     *unlisted*: why glance's ordinary list does not show it: "hidden" or "community"; "" when that list does.
+    *min_disk* in GB and *min_ram* in MiB: what a flavor needs at least.
     """
 
     id: str
@@ -126,6 +128,8 @@ class Image:
     created: str | None = None
     size: int | None = None
     unlisted: str = ""
+    min_disk: int = 0
+    min_ram: int = 0
 
     @property
     def site(self) -> str:
@@ -167,11 +171,13 @@ class Network:
 
 @dataclass(frozen=True)
 class SecurityGroup:
-    """A security group of neutron; *own*: it belongs to the project."""
+    """A security group of neutron; *own*: it belongs to the project; *admits_ssh*: a rule of it lets TCP 22 in from
+    outside, False also where the rules were not read."""
 
     id: str
     name: str
     own: bool = True
+    admits_ssh: bool = False
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,11 @@ class UnknownName(ConfigError):
     """Somebody names a node, request, lease, provider, pool, label or image that does not exist."""
 
 
+def wrong(problem: str) -> ConfigError:
+    """Return the error for one problem; its warnings are none."""
+    return ConfigError([problem])
+
+
 class MissingLibraryError(NodepoolError):
     """A Python library that a client needs is not installed.
 

@@ -21,17 +21,23 @@ from ..model.errors import DeadlineExceeded, Stopped
 from ..model.lease import LeaseError
 from ..model.lines import amount
 from ..model.node import NodeState
+from .lease_files import lease_row
 from .node_access_rows import node_row, refusals
 
 
-def lease_result(name: str, status: LeaseStatus, outcome: LeaseOutcome) -> dict[str, Any]:
-    """Return the lease as a module's result."""
+def lease_result(
+    name: str, status: LeaseStatus, outcome: LeaseOutcome, known_hosts: str | None = None
+) -> dict[str, Any]:
+    """Return the lease as a module's result.
+
+    :param known_hosts: the file of known hosts that the nodes' options of ssh name; None for none.
+    """
     refused = [sentence for node in status.nodes for sentence in refusals(node, outcome.config)]
     return {
         "lease": name,
         "complete": status.done and not status.failures and not outcome.unattended,
         "requests": [{"id": part.request, "state": part.state, "reason": part.reason} for part in status.sets],
-        "nodes": [node_row(node, outcome.config) for node in status.nodes],
+        "nodes": [lease_row(node_row(node, outcome.config), known_hosts) for node in status.nodes],
         "notices": [*status.notices, *outcome.notices, *refused],
     }
 
@@ -106,16 +112,19 @@ def _summary(status: LeaseStatus) -> dict[str, dict[str, str]]:
     }
 
 
-def outcome_result(turn: LeaseTurn, outcome: LeaseOutcome, *, preview: bool = False) -> dict[str, Any]:
+def outcome_result(
+    turn: LeaseTurn, outcome: LeaseOutcome, *, preview: bool = False, known_hosts: str | None = None
+) -> dict[str, Any]:
     """Return the whole result of a turn.
 
+    :param known_hosts: see :func:`lease_result`.
     :raises DeadlineExceeded: when the time is over; it has the last state.
     :raises Stopped: when the launcher of this run was ended; it has the last state.
     :raises LeaseError: when a request failed or was deleted.
     """
     name = turn.spec.name
     status = outcome.after
-    result = lease_result(name, status, outcome)
+    result = lease_result(name, status, outcome, known_hosts)
     if preview:
         result["planned"] = [_sentence(action) for action in status.planned]
         if status.leaving and not any(isinstance(action, Leave) for action in status.planned):

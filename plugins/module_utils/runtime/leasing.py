@@ -11,6 +11,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..cycles.leases.run import LeaseTurn, run_lease
 from ..model.lease import LeaseSpec
+from ..reporting.lease_files import LeaseFiles, bring
 from ..reporting.lease_result import outcome_result, progress_line
 from .arguments import CONFIG_ARGUMENTS, PROGRESS_ARGUMENTS, options_of
 from .control import controlled
@@ -29,9 +30,15 @@ LEASE_ARGUMENTS: dict[str, Any] = {
     "tenant": {"type": "str"},
     "expires": {"type": "int", "default": 7200},
     "launch": {"type": "bool", "default": False},
+    "known_hosts": {"type": "path"},
+    "ssh_config": {"type": "path"},
+    "inventory": {"type": "path"},
+    "private_key": {"type": "path", "no_log": False},
+    "file_mode": {"type": "str", "choices": ["0600", "0644"], "default": "0600"},
     **CONFIG_ARGUMENTS,
     **PROGRESS_ARGUMENTS,
 }
+_FILES = ("known_hosts", "ssh_config", "inventory", "private_key")
 LEASE_RULES: dict[str, Any] = {"required_if": [("state", "present", ("labels",))]}
 
 
@@ -44,6 +51,8 @@ def lease(module: AnsibleModule) -> dict[str, Any]:
         **{key: params[key] for key in ("name", "count", "priority", "provider", "tenant", "expires")},
     )
     turn = options_of(LeaseTurn, params, spec=spec, present=params["state"] == "present")
+    files = LeaseFiles(**{name: params[name] for name in _FILES}, mode=int(params["file_mode"], 8))
+    files.check()
     progress = Progress(params["progress_file"])
     with controlled(wanted=turn.launch and not module.check_mode) as stop:
         outcome = run_lease(
@@ -55,4 +64,8 @@ def lease(module: AnsibleModule) -> dict[str, Any]:
         )
     for warning in outcome.warnings:
         module.warn(warning)
-    return outcome_result(turn, outcome, preview=module.check_mode)
+    result = outcome_result(turn, outcome, preview=module.check_mode, known_hosts=files.known_hosts)
+    if not turn.present or result["complete"] or module.check_mode:
+        rows = result["nodes"] if turn.present else None
+        result["changed"] = bring(files, spec.name, rows, preview=module.check_mode) or result["changed"]
+    return result

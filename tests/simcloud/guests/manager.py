@@ -32,7 +32,6 @@ PubkeyAuthentication yes
 PasswordAuthentication no
 KbdInteractiveAuthentication no
 PermitRootLogin prohibit-password
-AuthorizedKeysFile {authorized_keys}
 UseDNS no
 PrintMotd no
 PrintLastLog no
@@ -110,10 +109,7 @@ class Guests:
         folder = self._state_dir / cloud.name
         folder.mkdir(parents=True, exist_ok=True)
         sshd_config = folder / "sshd_config"
-        authorized = config.authorized_keys
-        sshd_config.write_text(
-            SSHD_CONFIG.format(authorized_keys=os.path.abspath(authorized) if authorized else "none"), encoding="utf-8"
-        )
+        sshd_config.write_text(SSHD_CONFIG, encoding="utf-8")
         port, reservation = config.port, None
         if port == 0:
             # Bound for as long as we live, so that another simulated cloud picks another port.
@@ -140,6 +136,7 @@ class Guests:
             keys = self._keys.pop(server.id, None)
             if keys is not None:
                 place.cloud.host_keys.pop(server.id, None)
+                shutil.rmtree(self._state_dir / place.cloud.name / "homes" / server.id, ignore_errors=True)
                 self._order({"op": "close", "id": server.id})
 
     async def _bring_up(self, place: _Place, server: Server) -> None:
@@ -164,10 +161,26 @@ class Guests:
         for port in network.server_ports(server.id):
             addresses += [fixed["ip_address"] for fixed in port["fixed_ips"]]
             addresses += [floating["floating_ip_address"] for floating in network.port_floating_ips(port["id"])]
+        home = self._home(place, server)
+        authorized = f"{home}/.ssh/authorized_keys"
+        if place.config.authorized_keys:
+            authorized += f" {os.path.abspath(place.config.authorized_keys)}"
+        # The last two are sshd's way to give each guest a home of its own on this one machine.
         command = [self._sshd, "-i", "-e", "-f", str(place.sshd_config)]
+        command += ["-o", f"AuthorizedKeysFile {authorized}", "-o", f"SetEnv HOME={home}"]
         for path in keys:
             command += ["-h", str(path)]
         self._order({"op": "open", "id": server.id, "addresses": addresses, "port": place.port, "command": command})
+
+    def _home(self, place: _Place, server: Server) -> Path:
+        """Return the home of whoever logs in to a guest; cloud-init puts the public key of the keypair there."""
+        home = self._state_dir / place.cloud.name / "homes" / server.id
+        if not home.exists():
+            (home / ".ssh").mkdir(parents=True, mode=0o700)
+            keypair = place.cloud.keypairs.get(server.wish.key_name or "")
+            text = f"{keypair['public_key']}\n" if keypair is not None else ""
+            (home / ".ssh" / "authorized_keys").write_text(text, encoding="utf-8")
+        return home.resolve()
 
     def _order(self, order: dict[str, Any]) -> None:
         if self._keeper is not None and self._keeper.stdin is not None and not self._keeper.stdin.is_closing():

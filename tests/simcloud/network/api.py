@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterable
 from typing import Any
 from urllib.parse import urlencode
@@ -65,6 +66,8 @@ class NetworkApi:
                 return Answer(200, {"availability_zones": []})
         if call.method in ("POST", "PUT", "DELETE") and call.path[:1] in (["ports"], ["floatingips"]):
             return self._change(call)
+        if call.method in ("POST", "DELETE") and call.path[:1] in (["security-groups"], ["security-group-rules"]):
+            return self._change_groups(call)
         raise neutron_error(404, "HTTPNotFound", "The resource could not be found.")
 
     def _change(self, call: Call) -> Answer:
@@ -87,6 +90,28 @@ class NetworkApi:
                 return self._update_floating_ip(self._get("floatingips", ident), call.document("floatingip"))
             case "DELETE", ["floatingips", ident]:
                 self._state.delete_floating_ip(self._get("floatingips", ident))
+                return Answer(204)
+        raise neutron_error(404, "HTTPNotFound", "The resource could not be found.")
+
+    def _change_groups(self, call: Call) -> Answer:
+        state = self._state
+        match call.method, call.path:
+            case "POST", ["security-groups"]:
+                name, ident = str(call.document("security_group").get("name", "")), str(uuid.uuid4())
+                state.security_groups[ident] = name
+                return Answer(201, {"security_group": views.security_group(state, ident, name)})
+            case "POST", ["security-group-rules"]:
+                fields = call.document("security_group_rule")
+                self._get("security-groups", str(fields.get("security_group_id")))
+                rule = {"remote_group_id": None, "remote_ip_prefix": None, **fields, "id": str(uuid.uuid4())}
+                state.group_rules.setdefault(str(fields["security_group_id"]), []).append(rule)
+                return Answer(201, {"security_group_rule": rule})
+            case "DELETE", ["security-groups", ident]:
+                self._get("security-groups", ident)
+                if any(ident in port["security_groups"] for port in state.ports.values()):
+                    raise neutron_error(409, "SecurityGroupInUse", f"Security Group {ident} in use.")
+                del state.security_groups[ident]
+                state.group_rules.pop(ident, None)
                 return Answer(204)
         raise neutron_error(404, "HTTPNotFound", "The resource could not be found.")
 

@@ -65,6 +65,7 @@ class NetworkState:
             stable_id(config.name, "secgroup", name, *(["again"] if name in names[:place] else [])): name
             for place, name in enumerate(names)
         }
+        self.group_rules: dict[str, list[dict[str, Any]]] = {}
         self.ports: dict[str, dict[str, Any]] = {}
         self.floating_ips: dict[str, dict[str, Any]] = {}
         self.project_id = project_id

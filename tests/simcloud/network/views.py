@@ -161,7 +161,7 @@ def security_group(state: NetworkState, ident: str, name: str) -> dict[str, Any]
         "tenant_id": state.project_id,
         "description": "Default security group" if name == "default" else "",
         "shared": False,
-        "security_group_rules": [],
+        "security_group_rules": state.group_rules.get(ident, []),
         "tags": [],
         "created_at": iso(state.born),
         "updated_at": iso(state.born),

@@ -30,6 +30,7 @@ from ...model.errors import CloudError, CloudNotFound, CloudRefused
 from ...model.resources import Limits, Resources
 from ..proc import has_routed_ipv6
 from . import addresses, json_values, shapes
+from .access import CloudAccess
 from .api_names import ApiCall
 from .call_counters import CallCounters
 from .cloud_images import CloudImages
@@ -115,6 +116,8 @@ class CloudClient:
             stall=STALLS * read_timeout,
         )
         """The calls that a builder needs."""
+        self.access = CloudAccess(self._rest, self._list)
+        """The calls with which a person gets access to nodes."""
         self._microversion: str | None = EMBEDDED_FLAVOR
         self._sizes: dict[str, Resources] = {}
         self._sizes_lock = threading.Lock()

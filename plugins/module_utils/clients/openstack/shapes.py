@@ -50,6 +50,7 @@ CINDER_LIMITS = (
     (VOLUMES, "maxTotalVolumes", "totalVolumesUsed"),
     (VOLUME_GB, "maxTotalVolumeGigabytes", "totalGigabytesUsed"),
 )
+SSH_PORT = 22
 NEUTRON_QUOTAS = ((PORTS, "port"), (FLOATING_IPS, "floatingip"))
 
 
@@ -136,6 +137,7 @@ def flavor_from(document: Json) -> Flavor:
         name=json_values.text(document, "name"),
         cores=json_values.number(document, "vcpus"),
         ram=json_values.number(document, "ram"),
+        disk=json_values.number(document, "disk") if document.get("disk") else 0,
     )
 
 
@@ -153,6 +155,8 @@ def image_from(document: Json) -> Image:
         properties=properties,
         created=json_values.optional_text(document, "created_at") or None,
         size=None if document.get("size") is None else json_values.number(document, "size"),
+        min_disk=_or_none(lambda: json_values.number(document, "min_disk")) or 0,
+        min_ram=_or_none(lambda: json_values.number(document, "min_ram")) or 0,
     )
 
 
@@ -195,7 +199,25 @@ def network_from(document: Json, project_id: str = "") -> Network:
 def security_group_from(document: Json, project_id: str = "") -> SecurityGroup:
     """Return a security group of neutron as *project_id* sees it."""
     own = _project(document) in ("", project_id)
-    return SecurityGroup(json_values.ident(document), json_values.optional_text(document, "name"), own)
+    rules = json_values.optional_sequence(document, "security_group_rules")
+    admits_ssh = any(isinstance(rule, Mapping) and _admits_ssh(rule) for rule in rules)
+    return SecurityGroup(json_values.ident(document), json_values.optional_text(document, "name"), own, admits_ssh)
+
+
+def _admits_ssh(rule: Mapping[str, Any]) -> bool:
+    """Return True for a rule that lets TCP 22 in over IPv4, from some network or from everywhere; see neutron's API.
+
+    A rule for the members of a group lets nobody in from outside.
+    """
+    lowest, highest = rule.get("port_range_min"), rule.get("port_range_max")
+    ports = (lowest is None or lowest <= SSH_PORT) and (highest is None or highest >= SSH_PORT)
+    return (
+        rule.get("direction") == "ingress"
+        and rule.get("ethertype", "IPv4") == "IPv4"
+        and str(rule.get("protocol") or "any").lower() in ("any", "tcp", "6")
+        and not rule.get("remote_group_id")
+        and ports
+    )
 
 
 def _project(document: Json) -> str:

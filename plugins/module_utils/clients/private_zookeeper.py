@@ -1,0 +1,278 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A private ZooKeeper for one user of this machine, on loopback: a Java process, or a container.
+
+A Java process is found by its command line, which names the configuration file in the server's own folder. A container
+is found by its name. So nothing has to be remembered for it to be found again, also after a kill or a reboot.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..model.errors import StoreError, wrong
+from . import proc
+
+HOST = "127.0.0.1"
+CLIENT_PORT = 2181
+IMAGES = {"docker": "zookeeper:3.9", "podman": "docker://zookeeper:3.9"}
+"""The official image; podman needs the transport to know where a short name is."""
+MAIN = "org.apache.zookeeper.server.ZooKeeperServerMain"
+HEAP_MIB = 256
+START_SECONDS = 60.0
+STOP_SECONDS = 15.0
+PULL_SECONDS = 300.0
+CALL_SECONDS = 30.0
+PAUSE = 0.05
+DEBIAN_JARS = "/usr/share/java"
+_NETTY = ("buffer", "codec", "common", "handler", "resolver", "transport", "transport-native-unix-common")
+_HOMES = ("/opt/zookeeper", "/usr/share/zookeeper", "/usr/lib/zookeeper", "/opt/apache-zookeeper*")
+_PACKAGES = "apt-get install --no-install-recommends default-jre-headless zookeeper"
+
+
+@dataclass(frozen=True)
+class Way:
+    """How ZooKeeper is run. *kind*: ``java``, ``podman`` or ``docker``; *class_path* is Java's."""
+
+    kind: str
+    program: str
+    class_path: str = ""
+
+    def __str__(self) -> str:
+        return "a Java process" if self.kind == "java" else f"a container of {self.kind}"
+
+
+def find_way(home: str = "", only: str = "", which: Callable[[str], str | None] = shutil.which) -> Way:
+    """Return the first way that this machine has: Java with ZooKeeper's jars, podman, docker.
+
+    :param home: folder of an unpacked ZooKeeper; "" for the usual places.
+    :param only: the kind that is wanted; "" for the first that there is.
+    :raises ConfigError: there is none; the message has the command that helps.
+    """
+    java, jars = which("java"), class_path(home)
+    if java and jars and only in ("", "java"):
+        return Way("java", java, jars)
+    for kind in ("podman", "docker"):
+        program = which(kind)
+        if program and only in ("", kind):
+            return Way(kind, program)
+    lacking = "no Java" if jars else "no ZooKeeper" if java else "neither Java nor ZooKeeper"
+    raise wrong(
+        f"a private ZooKeeper cannot be started: this machine has {lacking}"
+        f"{f' in {home}' if home and not jars else ''}, and no {only or 'podman or docker'}. On Debian and Ubuntu:"
+        f" sudo {_PACKAGES}. Or install podman. Or name a ZooKeeper that runs elsewhere: -e zookeeper=HOST:PORT"
+    )
+
+
+def class_path(home: str = "") -> str:
+    """Return Java's class path: of an unpacked ZooKeeper, or of Debian's package; "" when there is none."""
+    homes = [home] if home else [os.environ.get("ZOOKEEPER_HOME", ""), *(sorted(glob.glob(one)[-1:]) for one in _HOMES)]
+    for place in (path for one in homes for path in ([one] if isinstance(one, str) else one)):
+        if place and glob.glob(os.path.join(place, "lib", "zookeeper-[0-9]*.jar")):
+            return f"{place}/lib/*"
+    if home or not os.path.exists(f"{DEBIAN_JARS}/zookeeper.jar"):
+        return ""
+    # The manifest of the package's jar names most of the rest. It forgets a part of netty.
+    jars = ["zookeeper", "slf4j-nop", *(f"netty-{part}" for part in _NETTY)]
+    return ":".join(f"{DEBIAN_JARS}/{jar}.jar" for jar in jars)
+
+
+def free_port() -> int:
+    """Return a port of loopback on which nobody listens."""
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])
+
+
+def is_free(port: int) -> bool:
+    """Return True if nobody listens on the port of loopback."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError:
+            return False
+    return True
+
+
+class PrivateZooKeeper:
+    """One such server.
+
+    :param folder: for its configuration, data and log; made when it starts.
+    :param name: of its container, unique on this machine.
+    :param port: its port of loopback.
+    """
+
+    def __init__(
+        self,
+        folder: str,
+        name: str,
+        port: int,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.folder = folder
+        self.name = name
+        self.port = port
+        self._clock = clock
+        self._sleep = sleep
+
+    @property
+    def config(self) -> str:
+        """The path of its configuration file."""
+        return os.path.join(self.folder, "zoo.cfg")
+
+    @property
+    def log(self) -> str:
+        """The path of the log of a Java process."""
+        return os.path.join(self.folder, "server.log")
+
+    def pids(self) -> list[int]:
+        """Return the Java processes that run with its configuration file: one, or none."""
+        return [
+            pid for pid in proc.processes() if (words := _words(pid)) and words[-1] == self.config and MAIN in words
+        ]
+
+    def start(self, way: Way) -> bool:
+        """Start it and wait until it answers; return False when it already did.
+
+        :raises StoreError: it does not start; the message has the end of its log.
+        """
+        if self.answers():
+            return False
+        os.makedirs(self.folder, mode=0o700, exist_ok=True)
+        child = None
+        if way.kind == "java":
+            child = self._start_java(way)
+        else:
+            self._start_container(way)
+        end = self._clock() + START_SECONDS
+        while not self.answers():
+            if self._clock() > end or (child is not None and child.poll() is not None):
+                raise StoreError(
+                    f"the private ZooKeeper ({way}) does not answer on {HOST}:{self.port}: {self._last_words(way)}"
+                )
+            self._sleep(PAUSE)
+        return True
+
+    def _start_java(self, way: Way) -> subprocess.Popen[bytes]:
+        data = os.path.join(self.folder, "data")
+        os.makedirs(data, mode=0o700, exist_ok=True)
+        with open(self.config, "w", encoding="utf-8") as file:
+            file.write(
+                f"# Written by stackci.nodepool.quickstart.\ntickTime=2000\ndataDir={data}\nclientPort={self.port}\n"
+                f"clientPortAddress={HOST}\nmaxClientCnxns=0\nautopurge.purgeInterval=1\nadmin.enableServer=false\n"
+                "4lw.commands.whitelist=ruok,srvr\n"
+            )
+        options = [f"-Xmx{HEAP_MIB}m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+        options += ["-Dzookeeper.jmx.log4j.disable=true", "-Dzookeeper.extendedTypesEnabled=true"]
+        command = [way.program, *options, "-cp", way.class_path, MAIN, self.config]
+        with open(self.log, "ab") as log:
+            return subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder, start_new_session=True
+            )
+
+    def _start_container(self, way: Way) -> None:
+        if _call(way, "start", self.name).returncode == 0:
+            return
+        _call(way, "rm", "--force", "--volumes", self.name)
+        publish = f"{HOST}:{self.port}:{CLIENT_PORT}"
+        options = ["--detach", "--name", self.name, "--publish", publish]
+        options += ["--env", "ZOO_4LW_COMMANDS_WHITELIST=ruok,srvr", "--env", f"JVMFLAGS=-Xmx{HEAP_MIB}m"]
+        ran = _call(way, "run", *options, IMAGES[way.kind], seconds=PULL_SECONDS)
+        if ran.returncode != 0:
+            said = (ran.stderr or ran.stdout).strip()[-500:]
+            raise StoreError(
+                f"{way.kind} does not start the image {IMAGES[way.kind]}: {said}. Can this user run containers, and"
+                f" is the registry reached? Or use Java: sudo {_PACKAGES}"
+            )
+
+    def _last_words(self, way: Way) -> str:
+        if way.kind != "java":
+            return (_call(way, "logs", "--tail", "5", self.name).stderr or "its log is empty").strip()[-500:]
+        try:
+            with open(self.log, encoding="utf-8", errors="replace") as file:
+                return f"{self.log} ends with: {file.read()[-500:].strip() or 'nothing'}"
+        except OSError as problem:
+            return f"{self.log} cannot be read: {problem.strerror}"
+
+    def answers(self) -> bool:
+        """Return True if a ZooKeeper serves on its port."""
+        return "Zookeeper version" in four_letters(HOST, self.port, "srvr")
+
+    def stop(self, programs: Callable[[str], str | None] = shutil.which) -> bool:
+        """End it in good order; return False when it did not run. Its data stay."""
+        ended = self._end_java()
+        for kind in ("podman", "docker"):
+            program = programs(kind)
+            if program and self._is_running(Way(kind, program)):
+                ended = _call(Way(kind, program), "stop", self.name).returncode == 0 or ended
+        return ended
+
+    def _is_running(self, way: Way) -> bool:
+        said = _call(way, "inspect", "--format", "{{.State.Running}}", self.name)
+        return said.returncode == 0 and said.stdout.strip() == "true"
+
+    def _end_java(self) -> bool:
+        pids = self.pids()
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            for pid in self.pids():
+                try:
+                    os.kill(pid, number)
+                except ProcessLookupError:
+                    continue
+            end = self._clock() + STOP_SECONDS
+            while self.pids() and self._clock() < end:
+                self._sleep(PAUSE)
+        return bool(pids)
+
+    def remove(self, programs: Callable[[str], str | None] = shutil.which) -> None:
+        """End it and remove its data."""
+        self.stop(programs)
+        for kind in ("podman", "docker"):
+            program = programs(kind)
+            if program and _call(Way(kind, program), "inspect", self.name).returncode == 0:
+                _call(Way(kind, program), "rm", "--force", "--volumes", self.name)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def four_letters(host: str, port: int, word: str, seconds: float = 2.0) -> str:
+    """Return the answer to a four-letter word of ZooKeeper; "" when there is none."""
+    try:
+        with socket.create_connection((host, port), seconds) as connection:
+            connection.settimeout(seconds)
+            connection.sendall(word.encode("ascii"))
+            answer = b""
+            while len(answer) < 65536 and (piece := connection.recv(4096)):
+                answer += piece
+    except OSError:
+        return ""
+    return answer.decode("utf-8", "replace")
+
+
+def _words(pid: int) -> list[str]:
+    try:
+        found = proc.process(pid)
+        return proc.arguments(pid) if found is not None and not found.ended else []
+    except OSError:
+        return []
+
+
+def _call(way: Way, *words: str, seconds: float = CALL_SECONDS) -> subprocess.CompletedProcess[str]:
+    command = [way.program, *words]
+    try:
+        return subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as problem:
+        return subprocess.CompletedProcess(command, 1, "", str(problem))

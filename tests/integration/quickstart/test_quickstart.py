@@ -1,0 +1,199 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The first hour: from clouds.yaml to a node of one's own, from a checkout and from an installed tarball."""
+
+from __future__ import annotations
+
+import json
+import os
+import pwd
+import subprocess
+import sys
+import venv
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.quickstart.notes import Notes
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.quickstart.prepare import private_zookeeper
+from tests.support.ansible_run import BIN, ROOT, command, environment
+from tests.support.simcloud_process import SimCloud, default_cloud
+
+USER = pwd.getpwuid(os.getuid()).pw_name
+IMAGES = [
+    {"name": "ubuntu-24.04"},
+    {"name": "Debian 12", "properties": {"os_distro": "debian", "os_version": "12", "os_admin_user": USER}},
+]
+_NAMES = (
+    "ansible",
+    "ansible_core",
+    "[jJ]inja2",
+    "yaml",
+    "[pP]y[yY][aA][mM][lL]",
+    "_yaml",
+    "[mM]arkup[sS]afe",
+    "resolvelib",
+)
+ANSIBLE_ALONE = [f"{name}{more}" for name in (*_NAMES, "packaging") for more in ("", "-[0-9]*.dist-info")]
+ANSIBLE_ALONE += ["cryptography*", "*cffi*", "pycparser*"]
+"""Patterns in site-packages of ansible-core and what it needs."""
+NETWORKS = [{"name": "private"}, {"name": "lonely", "router": False}, {"name": "public", "external": True}]
+
+
+class Newcomer:
+    """Somebody with an entry in clouds.yaml, and the machine before them."""
+
+    def __init__(self, folder: Path, cloud: SimCloud) -> None:
+        self.cloud = cloud
+        self.home = folder
+        self.folder = folder / "nodepool-quickstart"
+        self.config = self.folder / "nodepool.yaml"
+
+    @property
+    def notes(self) -> Notes:
+        """What the quick start has noted."""
+        return Notes.read(str(self.folder))
+
+    def options(self, **more: Any) -> list[str]:
+        """The command line."""
+        variables = {
+            "cloud": "mycloud",
+            "nodepool_clouds_config": str(self.cloud.clouds_yaml),
+            "quickstart_ssh_port": self.cloud.ssh_port("mycloud"),
+            # An sshd that does not run as root cannot always give a terminal away.
+            "ansible_ssh_use_tty": False,
+            **more,
+        }
+        return ["-e", json.dumps(variables)]
+
+    def play(self, *words: str, **more: Any) -> subprocess.CompletedProcess[str]:
+        """Run the playbook from the checkout."""
+        playbook = ROOT / "playbooks" / "quickstart.yml"
+        return command("ansible-playbook", playbook, *self.options(**more), *words, folder=self.home, timeout=180)
+
+    def close(self) -> None:
+        """End what a failed test left."""
+        if self.notes.port:
+            private_zookeeper(self.notes).remove()
+
+
+@pytest.fixture
+def newcomer(tmp_path: Path) -> Iterator[Newcomer]:
+    boot = {"kind": "fixed", "value": 0.5}
+    with SimCloud(default_cloud("mycloud", guests=True, images=IMAGES, networks=NETWORKS, boot=boot)) as cloud:
+        made = Newcomer(tmp_path, cloud)
+        try:
+            yield made
+        finally:
+            made.close()
+
+
+def fine(ran: subprocess.CompletedProcess[str]) -> str:
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout
+
+
+def keypairs(cloud: SimCloud) -> int:
+    return len([call for call in cloud.calls("mycloud") if call["kind"] == "POST /os-keypairs"])
+
+
+def test_from_clouds_yaml_to_a_node_and_back(newcomer: Newcomer) -> None:
+    shown = fine(newcomer.play(quickstart_command="echo I am $(whoami)"))
+    assert f"The node said: I am {USER}" in shown
+    assert "Remove all:" in shown
+    text = newcomer.config.read_text("utf-8")
+    assert "image-name: Debian 12" in text and "networks: [private]" in text and "flavor-name: small" in text
+    assert newcomer.cloud.servers("mycloud") == []
+    assert not (newcomer.folder / "known_hosts").exists()
+    assert (newcomer.folder / "id_ed25519").stat().st_mode & 0o777 == 0o600
+
+    again = fine(newcomer.play())
+    assert newcomer.config.read_text("utf-8") == text and "Linux" in again
+    assert keypairs(newcomer.cloud) == 1, "nothing is made twice"
+
+    newcomer.config.write_text(f"{text}# mine\n", encoding="utf-8")
+    assert "yours, used as it is" in fine(newcomer.play())
+    refused = newcomer.play(quickstart_flavor="large")
+    assert refused.returncode != 0 and "you have changed this file" in refused.stdout
+    newcomer.config.write_text(text, encoding="utf-8")
+
+    fine(newcomer.play(state="stopped"))
+    assert not private_zookeeper(newcomer.notes).answers()
+    fine(newcomer.play(state="started"))
+    assert private_zookeeper(newcomer.notes).answers()
+
+
+def test_absent_removes_everything_also_a_node_that_is_still_leased(newcomer: Newcomer) -> None:
+    fine(newcomer.play())
+    more = ["-e", f"nodepool_config={newcomer.config}", "-e", "nodes_labels=debian-12", "-e", "nodes_launch=true"]
+    more += ["-e", f"nodepool_clouds_config={newcomer.cloud.clouds_yaml}", "-e", "ansible_ssh_use_tty=false"]
+    key = newcomer.folder / "id_ed25519"
+    nodes = ROOT / "playbooks" / "nodes.yml"
+    fine(command("ansible-playbook", nodes, *more, "-e", f"nodes_private_key={key}", folder=newcomer.home, timeout=120))
+    assert len(newcomer.cloud.servers("mycloud")) == 1
+    server = private_zookeeper(newcomer.notes)
+    (newcomer.folder / "mine.txt").write_text("kept")
+
+    planned = fine(newcomer.play("--check", state="absent"))
+    assert "the private ZooKeeper on port" in planned and len(newcomer.cloud.servers("mycloud")) == 1
+    fine(newcomer.play(state="absent"))
+    assert newcomer.cloud.servers("mycloud") == []
+    assert newcomer.cloud.state("mycloud")["floating_ips"] == 0
+    assert server.pids() == []
+    assert os.listdir(newcomer.folder) == ["mine.txt"]
+    fine(newcomer.play(state="absent"))
+
+
+def test_what_is_ambiguous_or_missing_is_told_with_the_variable(newcomer: Newcomer, tmp_path: Path) -> None:
+    for more, told in (
+        ({"quickstart_network": "lonely"}, "no router connects it to an external network"),
+        ({"quickstart_image": "debian"}, "correct quickstart_image"),
+        ({"cloud": "nocloud"}, "nocloud"),
+        ({"quickstart_public_key": "none.pub"}, "the public key cannot be read"),
+    ):
+        ran = newcomer.play(**more, quickstart_folder=str(tmp_path / "other"))
+        assert ran.returncode != 0 and told in ran.stdout, ran.stdout
+        assert "Traceback" not in ran.stdout
+    assert newcomer.cloud.servers("mycloud") == []
+
+
+def test_check_mode_shows_the_configuration_and_makes_nothing(newcomer: Newcomer) -> None:
+    shown = fine(newcomer.play("--check"))
+    assert "image-name: Debian 12" in shown
+    assert not newcomer.folder.exists() and keypairs(newcomer.cloud) == 0
+
+
+@pytest.mark.long
+def test_from_an_installed_tarball_with_nothing_but_what_it_asks_for(newcomer: Newcomer, tmp_path: Path) -> None:
+    """The libraries of this environment are lent to an empty one: first Ansible alone, then what the message names."""
+    galaxy = BIN / "ansible-galaxy"
+    run = {"cwd": tmp_path, "env": environment(tmp_path), "check": True, "timeout": 180, "capture_output": True}
+    subprocess.run([galaxy, "collection", "build", ROOT, "--output-path", tmp_path / "dist"], **run)  # type: ignore[call-overload]
+    (tarball,) = (tmp_path / "dist").glob("stackci-nodepool-*.tar.gz")
+    collections = tmp_path / "collections"
+    subprocess.run([galaxy, "collection", "install", tarball, "--offline", "-p", collections], **run)  # type: ignore[call-overload]
+    venv.create(tmp_path / "venv", symlinks=True)
+    python = tmp_path / "venv" / "bin" / "python"
+    (site,) = (tmp_path / "venv" / "lib").glob("python3*/site-packages")
+    theirs = Path(next(path for path in sys.path if path.endswith("site-packages")))
+    for pattern in ANSIBLE_ALONE:
+        for path in theirs.glob(pattern):
+            if not (site / path.name).is_symlink():
+                (site / path.name).symlink_to(path)
+
+    def play() -> subprocess.CompletedProcess[str]:
+        words = [str(python), "-m", "ansible", "playbook", "stackci.nodepool.quickstart", *newcomer.options()]
+        variables = environment(tmp_path, ANSIBLE_COLLECTIONS_PATH=str(collections))
+        variables.pop("ANSIBLE_PYTHON_INTERPRETER")
+        return subprocess.run(
+            words, cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=180, check=False
+        )
+
+    missing = play()
+    assert missing.returncode != 0
+    assert f"has no asyncssh, jsonschema, kazoo, openstacksdk. Type: {python} -m pip install" in missing.stdout
+    (site / "lent.pth").write_text(f"{theirs}\n")
+    assert "The node said: Linux" in fine(play())
