@@ -11,7 +11,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 
 from ..clients.private_zookeeper import find_way
-from ..cycles.quickstart.notes import Notes
+from ..cycles.quickstart.folder_notes import Notes
 from ..cycles.quickstart.prepare import prepare, private_zookeeper
 from ..cycles.quickstart.remove import remove
 from ..cycles.quickstart.wish import QuickstartWish

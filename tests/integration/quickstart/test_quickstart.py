@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.quickstart.notes import Notes
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.quickstart.folder_notes import Notes
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.quickstart.prepare import private_zookeeper
 from tests.support.ansible_run import BIN, ROOT, command, environment
 from tests.support.simcloud_process import SimCloud, default_cloud
@@ -169,11 +169,16 @@ def test_check_mode_shows_the_configuration_and_makes_nothing(newcomer: Newcomer
 @pytest.mark.long
 def test_from_an_installed_tarball_with_nothing_but_what_it_asks_for(newcomer: Newcomer, tmp_path: Path) -> None:
     """The libraries of this environment are lent to an empty one: first Ansible alone, then what the message names."""
-    galaxy = BIN / "ansible-galaxy"
-    run = {"cwd": tmp_path, "env": environment(tmp_path), "check": True, "timeout": 180, "capture_output": True}
+    galaxy, collections = BIN / "ansible-galaxy", tmp_path / "collections"
+    run = {
+        "cwd": tmp_path,
+        "env": environment(tmp_path, ANSIBLE_COLLECTIONS_PATH=str(collections)),
+        "check": True,
+        "timeout": 180,
+        "capture_output": True,
+    }
     subprocess.run([galaxy, "collection", "build", ROOT, "--output-path", tmp_path / "dist"], **run)  # type: ignore[call-overload]
     (tarball,) = (tmp_path / "dist").glob("stackci-nodepool-*.tar.gz")
-    collections = tmp_path / "collections"
     subprocess.run([galaxy, "collection", "install", tarball, "--offline", "-p", collections], **run)  # type: ignore[call-overload]
     venv.create(tmp_path / "venv", symlinks=True)
     python = tmp_path / "venv" / "bin" / "python"

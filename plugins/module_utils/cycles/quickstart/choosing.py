@@ -23,7 +23,7 @@ from ...model.config.types import Provider
 from ...model.errors import CloudError
 from ...model.resources import Limits
 from ..frame.cycle_options import ConfigOptions
-from .notes import Notes
+from .folder_notes import Notes
 from .wish import QuickstartWish
 
 if TYPE_CHECKING:

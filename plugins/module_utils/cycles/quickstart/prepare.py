@@ -22,8 +22,8 @@ from ...model.config.types import NodepoolConfig
 from ...model.errors import wrong
 from ..frame.tree_identity import site_of
 from .choosing import client_of, decide, told
-from .needs import check_needs
-from .notes import Notes
+from .folder_notes import Notes
+from .missing_programs import check_needs
 from .wish import NODEPOOL_YAML, ZOOKEEPER, QuickstartWish
 
 Say = Callable[[str], None]

@@ -25,7 +25,7 @@ from ..launcher.context.launcher_options import LauncherOptions
 from ..launcher.passes.launcher_cycle import run_launcher
 from ..leases.lease_cycle import Leasing
 from .choosing import client_of
-from .notes import Notes
+from .folder_notes import Notes
 from .prepare import private_zookeeper
 from .wish import NODEPOOL_YAML, QuickstartWish
 

@@ -11,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.quickstart.needs import LIBRARIES, check_needs
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.quickstart.missing_programs import (
+    LIBRARIES,
+    check_needs,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError
 
 ROOT = Path(__file__).resolve().parents[6]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.quickstart.notes import Notes
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.quickstart.folder_notes import Notes
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError
 
 
