@@ -95,12 +95,7 @@ def read_nodes(config: NodepoolConfig) -> dict[str, Any]:
         return {"rows": rows, "tree": str((store.own.read(SITE) or {}).get("id") or "")}
 
 
-def fetch_all(
-    work: Mapping[str, Callable[[], T]],
-    deadline: float,
-    *,
-    clock: Callable[[], float] = time.monotonic,
-) -> dict[str, T | Exception]:
+def fetch_all(work: Mapping[str, Callable[[], T]], deadline: float) -> dict[str, T | Exception]:
     """Do all of *work* in parallel and return what each function returned or raised.
 
     A function that has not returned after *deadline* seconds is given up: its thread is left alone and its answer is an
@@ -118,10 +113,10 @@ def fetch_all(
         name: threading.Thread(target=run, args=(name, fetch), daemon=True, name=f"list {name}")
         for name, fetch in work.items()
     }
-    end = clock() + deadline
+    end = time.monotonic() + deadline
     for thread in threads.values():
         thread.start()
     for thread in threads.values():
-        thread.join(max(0.0, end - clock()))
+        thread.join(max(0.0, end - time.monotonic()))
     late = CloudUnavailable(f"there was no whole answer within {deadline:g} s (option deadline)")
     return {name: answers.get(name, late) for name in work}

@@ -86,17 +86,16 @@ class CallCounters:
         with self._lock:
             return len(self._running)
 
-    def longest_wait(self, *, only: str = "", but: str = "") -> tuple[str, float]:
+    def longest_wait(self, *, only: str = "") -> tuple[str, float]:
         """Return (kind, seconds) of the call that has waited longest for its answer; ("", 0.0) when there is none.
 
         Auxiliary calls are ignored.
 
         :param only: look at calls of this kind only.
-        :param but: ignore calls of this kind.
         """
         with self._lock:
             counted = (item for ident, item in self._running.items() if ident not in self._auxiliary)
-            waiting = [item for item in counted if only in ("", item[0]) and item[0] != (but or None)]
+            waiting = [item for item in counted if only in ("", item[0])]
             if not waiting:
                 return "", 0.0
             kind, began = min(waiting, key=lambda running: running[1])

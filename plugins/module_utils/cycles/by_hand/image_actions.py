@@ -121,7 +121,6 @@ def clear_away(
     *,
     check: bool,
     progress: Callable[[str], None] = lambda line: None,
-    clock: Callable[[], float] = time.time,
 ) -> dict[str, Any]:
     """Remove the remains of killed builds on this machine, and mark their records as failed."""
     config = options.load()
@@ -132,7 +131,7 @@ def clear_away(
         check_files(folder, store, site_of(store, create=not check), write=False)
         left = leftovers(folder.path)
         cleared = [] if check else clear_machine(store, folder.path, progress)
-        view = look_at_images(store, config, folder, formats, clock())
+        view = look_at_images(store, config, folder, formats, time.time())
         abandoned = [build.id for build in abandoned_builds(view)]
         if not check:
             abandoned = fail_abandoned(store, view, view.now, progress)

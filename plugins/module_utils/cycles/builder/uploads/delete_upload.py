@@ -38,7 +38,6 @@ def delete_one(
     *,
     check: bool = False,
     progress: Callable[[str], None] = lambda line: None,
-    clock: Callable[[], float] = time.time,
 ) -> dict[str, Any]:
     """Delete the upload that the options and *upload_id* name: first the cloud image, then the record.
 
@@ -47,13 +46,13 @@ def delete_one(
         ``deleting``, and each cycle tries again.
     """
     config = options.load()
-    began = clock()
+    began = time.time()
     with closing(Store(config.zookeeper)) as store:
         store.open(watch=not check)
         context = UploadContext(options, config, store, create=False)
         upload = _found(store, options, upload_id)
         if upload is not None and not check:
-            _delete(context, upload, options.api_timeout, progress, clock)
+            _delete(context, upload, options.api_timeout, progress)
         row = {**upload_row(upload), "code": DeletionCode.ASKED, "reason": REASON} if upload else None
         account = UploadsAccount()
         account.deleted += [row] if row else []
@@ -68,7 +67,7 @@ def delete_one(
         return {
             "changed": upload is not None,
             "ended": "check" if check else "done",
-            "seconds": round(clock() - began, 3),
+            "seconds": round(time.time() - began, 3),
             **({"plan": plan, "providers": {}, "unusable": []} if check else did),
             "diff": {
                 "before": f"{upload.path} ({upload.state})\n" if upload else "",
@@ -88,9 +87,7 @@ def _found(store: Store, options: UploadOptions, upload_id: str) -> Upload | Non
     )
 
 
-def _delete(
-    context: UploadContext, upload: Upload, patience: float, progress: Callable[[str], None], clock: Callable[[], float]
-) -> None:
+def _delete(context: UploadContext, upload: Upload, patience: float, progress: Callable[[str], None]) -> None:
     store = context.store
     place = (upload.image, upload.build_id, upload.provider)
     if upload.state == UploadState.UPLOADING and store.images.is_provider_locked(*place):
@@ -102,11 +99,11 @@ def _delete(
         store=store,
         images_dir=context.images_dir,
         site=site_of(store, create=False),
-        view=lambda key: context.view(clock(), frozenset()),
+        view=lambda key: context.view(time.time(), frozenset()),
         say=progress,
         store_patience=patience,
         hook_timeout=0.0,
-        clock=clock,
+        clock=time.time,
     )
     end = resources.steady() + patience
     while True:

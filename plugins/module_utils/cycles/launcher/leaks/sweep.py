@@ -68,12 +68,11 @@ class _Running:
 
 
 class LeakSweep:
-    """All sweeps of a cycle. *rules*: the rules that a leak must meet before it is deleted."""
+    """All sweeps of a cycle."""
 
-    def __init__(self, context: Context, removals: Removals, rules: Rules | None = None) -> None:
+    def __init__(self, context: Context, removals: Removals) -> None:
         self._context = context
         self._removals = removals
-        self._rules = rules or Rules()
         self._running: dict[str, _Running] = {}
         self._looked: dict[str, dict[str, float]] = {}
         self._suspicious: dict[str, bool] = {}
@@ -154,7 +153,7 @@ class LeakSweep:
             name=name,
             client=actor.client,
             workers=actor.workers,
-            rules=self._rules,
+            rules=Rules(),
             spared=self._removals.__contains__,
             remove_server=partial(self._remove_server, actor),
         )
