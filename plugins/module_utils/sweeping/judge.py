@@ -85,7 +85,7 @@ class Row:
     age: float | None = None
     sighting: Sighting | None = None
 
-    def document(self) -> dict[str, Any]:
+    def result(self) -> dict[str, Any]:
         """Return the row for texts and results."""
         shown: dict[str, Any] = {
             "kind": self.candidate.kind,

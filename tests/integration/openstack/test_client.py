@@ -121,7 +121,7 @@ def test_the_life_of_a_server(sim: SimCloud, connect: Connect) -> None:
     assert client.get_server(server_id) is None
     # What the cloud was asked is what the client says it asked.
     assert sim.counts("one")["by_kind"] == {
-        kind: sum(statuses.values()) for kind, statuses in client.counters.document().items()
+        kind: sum(statuses.values()) for kind, statuses in client.counters.result().items()
     }
 
 
@@ -270,7 +270,7 @@ def test_a_cloud_that_is_not_there(sim: SimCloud, connect: Connect, tmp_path: Pa
     with pytest.raises(CloudUnavailable, match="no connection") as caught:
         client.create_server(ServerSpec("np1", "i", "f", {}))
     assert not caught.value.unclear
-    assert client.counters.document() == {"POST /auth/tokens": {"no-connection": 1}}
+    assert client.counters.result() == {"POST /auth/tokens": {"no-connection": 1}}
 
 
 def test_a_wrong_password(sim: SimCloud, connect: Connect, tmp_path: Path) -> None:

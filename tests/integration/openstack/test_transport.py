@@ -158,7 +158,7 @@ def test_a_call_ends_in_its_time_however_slow_the_answer_comes(
         with pytest.raises(requests.exceptions.ReadTimeout, match=told):
             http.get(f"http://127.0.0.1:{server.port}/v2.1/servers/detail")
         assert time.monotonic() - began >= seconds - 0.05
-    assert counters.document() == {"GET /servers/detail": {"timeout": 1}}
+    assert counters.result() == {"GET /servers/detail": {"timeout": 1}}
 
 
 @pytest.fixture(scope="module")
@@ -208,14 +208,14 @@ def test_nobody_listening_is_no_connection() -> None:
         with session(counters) as http, pytest.raises(requests.exceptions.ConnectionError) as caught:
             http.post(url, data=b"{}")
     assert status_without_answer(caught.value) == "no-connection"
-    assert counters.document() == {"POST /servers": {"no-connection": 1}}
+    assert counters.result() == {"POST /servers": {"no-connection": 1}}
 
 
 def test_a_name_that_does_not_resolve_is_no_connection() -> None:
     counters = CallCounters()
     with session(counters) as http, pytest.raises(requests.exceptions.ConnectionError):
         http.get("http://cloud.invalid/v3")
-    assert counters.document() == {"GET /v3": {"no-connection": 1}}
+    assert counters.result() == {"GET /v3": {"no-connection": 1}}
 
 
 def test_a_connection_that_breaks_is_a_reset(serve) -> None:
@@ -232,7 +232,7 @@ def test_a_connection_that_breaks_is_a_reset(serve) -> None:
         for behave in (cut, slam):
             with pytest.raises(requests.exceptions.RequestException):
                 http.get(f"http://127.0.0.1:{serve(behave).port}/v2.1/limits")
-    assert counters.document() == {"GET /limits": {"reset": 2}}
+    assert counters.result() == {"GET /limits": {"reset": 2}}
 
 
 def test_one_connection_is_used_again_and_a_late_call_harms_no_other(serve) -> None:
@@ -304,7 +304,7 @@ def test_waiting_for_a_slot_is_bounded_too(serve) -> None:
         adapter._slots.acquire()
         with pytest.raises(requests.exceptions.ConnectTimeout, match="no free slot"):
             http.get(f"http://127.0.0.1:{server.port}/")
-    assert (counters.document(), server.accepted) == ({"GET /": {"queue-timeout": 1}}, 0)
+    assert (counters.result(), server.accepted) == ({"GET /": {"queue-timeout": 1}}, 0)
 
 
 def stuck(connection: socket.socket) -> None:

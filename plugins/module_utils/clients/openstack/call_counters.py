@@ -183,7 +183,7 @@ class CallCounters:
         with self._lock:
             return dict(self._counts)
 
-    def document(self) -> dict[str, dict[str, int]]:
+    def result(self) -> dict[str, dict[str, int]]:
         """Return kind → status → calls, sorted, for a module's result."""
         result: dict[str, dict[str, int]] = {}
         for (kind, status), count in sorted(self.snapshot().items()):

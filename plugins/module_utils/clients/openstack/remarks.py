@@ -23,7 +23,7 @@ class Remarks:
             else:
                 self._texts.pop(subject, None)
 
-    def document(self) -> dict[str, str]:
+    def by_subject(self) -> dict[str, str]:
         """Return the present remarks by subject."""
         with self._lock:
             return dict(self._texts)

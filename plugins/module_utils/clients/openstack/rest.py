@@ -138,7 +138,7 @@ class Rest:
 
     def odd(self) -> dict[str, str]:
         """Return what is odd about the cloud although its calls succeed, by subject."""
-        return {**self._login.remarks.document(), **self.remarks.document()}
+        return {**self._login.remarks.by_subject(), **self.remarks.by_subject()}
 
     def renew(self, seconds: float) -> None:
         """Make the next call fetch a new token when the present one expires within *seconds*.

@@ -81,7 +81,7 @@ class Report(BuildOutput):
             **vars(made),
         )
 
-    def document(self) -> dict[str, Any]:
+    def result(self) -> dict[str, Any]:
         """Return the report as the module returns it."""
         return {
             "image": self.image,

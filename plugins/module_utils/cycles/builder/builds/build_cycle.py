@@ -352,7 +352,7 @@ class BuildsCycle(Work):
             "changed": bool(self._reports or self._cleared or self._abandoned),
             "ended": ended,
             "seconds": round(seconds, 3),
-            "builds": [report.document() for report in self._reports],
+            "builds": [report.result() for report in self._reports],
             "not_built": [case_document(case) for case in self._cases if case.image not in built],
             "cleared": self._cleared,
             "abandoned": self._abandoned,

@@ -78,7 +78,7 @@ def build_apart(
         "changed": bool(reports or cleared),
         "ended": wish.reason or "done",
         "seconds": round(clock() - began, 3),
-        "builds": [report.document() for report in reports],
+        "builds": [report.result() for report in reports],
         "cleared": cleared,
         "isolation": {"level": apart.level, "why_not": apart.why_not},
         "warnings": list(config.warnings),

@@ -57,7 +57,7 @@ def delete_one(
         account = UploadsAccount()
         account.deleted += [row] if row else []
         did = {
-            **account.document(),
+            **account.result(),
             "waiting": [],
             "problems": [],
             "config_problems": [],

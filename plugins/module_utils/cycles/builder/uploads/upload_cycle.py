@@ -452,7 +452,7 @@ class UploadsCycle(Work):
             "changed": self._account.changed,
             "ended": ended,
             "seconds": round(seconds, 3),
-            **self._account.document(),
+            **self._account.result(),
             "waiting": waiting,
             "problems": problems_of(
                 self._cases, self._account.undeleted.values(), context.problems, self._watch.problems

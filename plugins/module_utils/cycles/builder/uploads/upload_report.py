@@ -74,7 +74,7 @@ class UploadsAccount:
         """True when anything in ZooKeeper, a cloud or images-dir was changed."""
         return any(getattr(self, name) for name in (*_UPLOADS, "builds_deleted", "files_removed"))
 
-    def document(self) -> dict[str, Any]:
+    def result(self) -> dict[str, Any]:
         """Return the account as the module returns it."""
         return {
             "uploads": {name: getattr(self, name) for name in _UPLOADS},

@@ -95,7 +95,7 @@ class Account:
         events = (self.fulfilled, self.failed, self.declined, self.canceled, self.launched, self.adopted, self.deleted)
         return any(events)
 
-    def document(self) -> dict[str, Any]:
+    def result(self) -> dict[str, Any]:
         """Return the part of the module's result about requests and nodes."""
         return {
             "requests": {

@@ -89,7 +89,7 @@ class Breakers:
         }
         return Reason(reasons.BREAKER, figures)
 
-    def document(self) -> dict[str, dict[str, dict[str, Any]]]:
+    def result(self) -> dict[str, dict[str, dict[str, Any]]]:
         """Return the open breakers by provider and "image/flavor", for the result."""
         now = self._context.now()
         found: dict[str, dict[str, dict[str, Any]]] = {}

@@ -253,7 +253,7 @@ class Freezes:
         ]
         return min([*ends, *turns], default=float("inf"))
 
-    def document(self) -> dict[str, dict[str, dict[str, Any]]]:
+    def result(self) -> dict[str, dict[str, dict[str, Any]]]:
         """Return the freezes in force, by pool and resource, for the result."""
         now = self._context.now()
         found: dict[str, dict[str, dict[str, Any]]] = {}

@@ -211,7 +211,7 @@ class SweepByHand:
         for key in [key for key, row in known.items() if row["verdict"] != DELETED]:
             del known[key]
         for row in rows:
-            known[row.candidate.key] = {"provider": where or None, **row.document()}
+            known[row.candidate.key] = {"provider": where or None, **row.result()}
 
     def _outcomes(self, where: str, outcomes: Mapping[str, str | None]) -> None:
         for key, answer in outcomes.items():
@@ -245,7 +245,7 @@ class SweepByHand:
             "counts": {where: _counts(found) for where, found in rows.items()},
             "left_out": self._left_out,
             "diff": {"before": "", "after": "".join(f"{line}\n" for line in lines), "after_header": "leaked things"},
-            "api_calls": {name: client.counters.document() for name, client in self._clients.items()},
+            "api_calls": {name: client.counters.result() for name, client in self._clients.items()},
             "warnings": list(self._context.config.warnings),
         }
 

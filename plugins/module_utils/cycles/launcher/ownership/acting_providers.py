@@ -381,6 +381,6 @@ def _connects_like(one: Provider, two: Provider) -> bool:
 def _added_up(counters: Iterable[CallCounters]) -> dict[str, dict[str, int]]:
     result: dict[str, Counter[str]] = {}
     for counter in counters:
-        for kind, counts in counter.document().items():
+        for kind, counts in counter.result().items():
             result.setdefault(kind, Counter()).update(counts)
     return {kind: dict(sorted(result[kind].items())) for kind in sorted(result)}

@@ -239,7 +239,7 @@ class LauncherCycle(Work):
             "acted_for": sorted(outcome.acted_for),
             "stood_by_for": sorted(set(chosen) - outcome.acted_for - set(context.account.unusable)),
             "left_out": dict(context.account.unusable),
-            **context.account.document(),
+            **context.account.result(),
             "health": context.account.health,
             "freezes": context.account.freezes,
             "breakers": context.account.breakers,

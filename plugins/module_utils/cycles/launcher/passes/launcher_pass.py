@@ -208,8 +208,8 @@ class LauncherPass:
             if not self._abandoned:
                 self._takeover.remember(context.now(), every=0.0)
             context.account.end(
-                freezes=self._gates.freezes.document(),
-                breakers=self._gates.breakers.document(),
+                freezes=self._gates.freezes.result(),
+                breakers=self._gates.breakers.result(),
                 stuck=[*self._removals.stuck(), *self._sweeps.stuck()],
                 health={name: actor.health.document(context.now()) for name, actor in context.actors.items()},
             )

@@ -95,7 +95,7 @@ def _preview(context: Context, options: LauncherOptions) -> dict[str, Any]:
         "unusable": unusable,
         "acted_for": [],
         "acting_elsewhere": sorted(name for name in context.actors if store.own.is_locked(f"{PROVIDERS}/{name}")),
-        "api_calls": {name: actor.client.counters.document() for name, actor in context.actors.items()},
+        "api_calls": {name: actor.client.counters.result() for name, actor in context.actors.items()},
         "warnings": [*context.config.warnings, *met, *store.odd_documents(), *warned, *fallbacks(context)],
     }
 

@@ -101,7 +101,7 @@ def test_a_sighting_that_cannot_be_read_is_none(document):
 def test_rows_tell_what_is_known():
     before = {"port/a": Sighting(NOW - 100, 1, NOW - 90, "409: in use")}
     (row,) = judge([candidate(created=NOW - 5000)], [Kind.PORT], before, Rules(), NOW).rows
-    assert row.document() == {
+    assert row.result() == {
         "kind": "port",
         "id": "a",
         "name": "",

@@ -104,7 +104,7 @@ def test_whoever_listens_and_fails_harms_no_call(cloud, make_client):
     assert client.list_servers() == []
     with pytest.raises(CloudUnavailable):
         client.list_servers()
-    assert client.counters.document()["GET /servers/detail"] == {"200": 1, "500": 1}
+    assert client.counters.result()["GET /servers/detail"] == {"200": 1, "500": 1}
 
 
 def test_waiting_for_the_rate_is_not_counted():

@@ -19,7 +19,7 @@ def test_calls_are_counted_by_kind_and_status_with_their_times() -> None:
         ("POST /servers", "202"): CallCount(2, 2.0, 1.5),
         ("POST /servers", "timeout"): CallCount(1, 30.0, 30.0),
     }
-    assert counters.document() == {"POST /servers": {"202": 2, "timeout": 1}}
+    assert counters.result() == {"POST /servers": {"202": 2, "timeout": 1}}
     assert (counters.total, counters.running) == (3, 1)
 
 

@@ -31,7 +31,7 @@ def test_a_start_costs_one_token_and_no_discovery(cloud, make_client) -> None:
     assert client.list_servers() == []
     assert client.list_servers() == []
     assert cloud.calls() == ["POST /v3/auth/tokens", f"GET {SERVERS}", f"GET {SERVERS}"]
-    assert client.counters.document() == {
+    assert client.counters.result() == {
         "GET /servers/detail": {"200": 2},
         "POST /auth/tokens": {"201": 1},
     }
@@ -63,7 +63,7 @@ def test_a_rejected_token_is_replaced_once(cloud, make_client) -> None:
     cloud.valid.clear()
     assert client.list_servers() == []
     assert cloud.tokens == 2
-    assert client.counters.document()["GET /servers/detail"] == {"200": 2, "401": 1}
+    assert client.counters.result()["GET /servers/detail"] == {"200": 2, "401": 1}
 
 
 def test_many_threads_with_a_rejected_token_fetch_one_new_one(cloud, make_client) -> None:
@@ -221,7 +221,7 @@ def test_calls_without_an_answer_are_counted_by_what_happened(cloud, make_client
     for _unused in range(4):
         with pytest.raises(CloudUnavailable):
             client.list_servers()
-    counted = client.counters.document()["GET /servers/detail"]
+    counted = client.counters.result()["GET /servers/detail"]
     assert counted == {"timeout": 1, "no-connection": 1, "reset": 1, "429": 1}
     assert client.counters.running == 0
 

@@ -40,7 +40,7 @@ class Identity:
         return str(self.login.access(None).auth_token)
 
     def told(self) -> list[str]:
-        return sorted(self.login.remarks.document().values())
+        return sorted(self.login.remarks.by_subject().values())
 
 
 @given(st.floats(1.0, 100_000.0), st.floats(-100_000.0, 100_000.0))

@@ -11,7 +11,7 @@ def test_a_remark_stays_until_it_is_no_longer_true():
     remarks.put("clock", "an hour behind")
     remarks.put("GET /servers/detail", "1 of 500")
     remarks.put("clock", "two hours behind")
-    assert remarks.document() == {"clock": "two hours behind", "GET /servers/detail": "1 of 500"}
+    assert remarks.by_subject() == {"clock": "two hours behind", "GET /servers/detail": "1 of 500"}
     remarks.put("clock", "")
     remarks.put("never put", "")
-    assert remarks.document() == {"GET /servers/detail": "1 of 500"}
+    assert remarks.by_subject() == {"GET /servers/detail": "1 of 500"}

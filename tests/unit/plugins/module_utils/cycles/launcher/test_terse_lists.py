@@ -37,7 +37,7 @@ def test_a_quota_race_is_recognised_although_the_list_shows_no_fault():
         cycle = world.start()
         request = world.request("small")
         assert world.run(20, until=lambda: cycle.account.refused == 1)
-        (resource,) = next(iter(cycle.launcher._launcher_pass._gates.freezes.document().values()))
+        (resource,) = next(iter(cycle.launcher._launcher_pass._gates.freezes.result().values()))
         assert resource == "instances"
         assert world.run(300, until=lambda: request in world.fulfilled)
         assert "quota: Quota exceeded for instances" in said(cycle)

@@ -33,7 +33,7 @@ def upload(number=1):
 def test_each_upload_is_told_once_by_how_it_ended(ended, where):
     account = UploadsAccount()
     account.upload(UploadResult(case(), ended, "why", sent=7))
-    told = {name: len(rows) for name, rows in account.document()["uploads"].items() if rows}
+    told = {name: len(rows) for name, rows in account.result()["uploads"].items() if rows}
     assert told == {where: 1}
     assert account.changed
     assert account.bytes == (7 if ended == Ended.DONE else 0)
@@ -44,18 +44,18 @@ def test_what_was_skipped_changes_nothing():
     account.upload(UploadResult(case(), Ended.SKIPPED, "why"))
     account.deletion(DeletionResult(upload(), "x", False, "why", skipped=True), DeleteUpload(upload(), "x", "reason"))
     assert not account.changed
-    assert account.document()["undeleted"] == []
+    assert account.result()["undeleted"] == []
 
 
 @pytest.mark.parametrize("adopted", [False, True])
 def test_what_could_not_be_deleted_is_told_until_it_is_gone(adopted):
     account, planned = UploadsAccount(), DeleteUpload(upload(), DeletionCode.ABANDONED, "reason")
     account.deletion(DeletionResult(upload(), planned.code, False, "409"), planned)
-    (row,) = account.document()["undeleted"]
+    (row,) = account.result()["undeleted"]
     assert (row["upload_id"], row["error"]) == ("0000000001", "409")
     assert not account.changed
     account.deletion(DeletionResult(upload(), planned.code, True, adopted=adopted), planned)
-    assert account.document()["undeleted"] == []
+    assert account.result()["undeleted"] == []
     assert len(account.adopted if adopted else account.deleted) == 1
 
 

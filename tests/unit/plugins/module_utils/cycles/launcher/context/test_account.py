@@ -55,7 +55,7 @@ def test_the_document_is_plain_json_and_independent():
     account = Account(fulfilled=["100-1"], launched=["7"], launch_failures={"7": ["attempt 1: fault: x"]})
     account.wait("r", Reason(reasons.NO_ROOM, ROOM), stored=True)
     account.step("7", "created", 5.0)
-    document = account.document()
+    document = account.result()
     assert json.loads(json.dumps(document)) == document
     account.fulfilled.append("100-2")
     assert document["requests"]["fulfilled"] == ["100-1"]
