@@ -98,13 +98,12 @@ def upload_rows(reading: TreeReading, _now: float) -> list[Row]:
             "image": image,
             "external_name": upload.external_name,
             "external_id": upload.external_id,
-            "state": upload.state,
+            "state": upload.state or None,
             "age": whole(upload.state_time),
         }
         for image in reading.names(paths.IMAGES)
         for build in builds_of(reading, image)
-        for provider, upload in uploads_of(reading, image, build.id)
-        if not upload.broken
+        for provider, upload in uploads_of(reading, image, build.id, readable=True)
     ]
 
 
@@ -116,12 +115,11 @@ def build_rows(reading: TreeReading, _now: float) -> list[Row]:
             "image": image,
             "builder": build.builder,
             "formats": build.formats,
-            "state": "paused" if _is_paused(reading, image) else build.state,
+            "state": "paused" if _is_paused(reading, image) else build.state or None,
             "age": whole(build.state_time),
         }
         for image in reading.names(paths.IMAGES)
-        for build in builds_of(reading, image)
-        if not build.broken
+        for build in builds_of(reading, image, readable=True)
     ]
 
 

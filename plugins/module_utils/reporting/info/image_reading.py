@@ -23,18 +23,20 @@ def image_names(reading: TreeReading, config: NodepoolConfig) -> list[str]:
     return sorted({*config.diskimages, *reading.names(paths.IMAGES)})
 
 
-def builds_of(reading: TreeReading, image: str) -> Iterator[Build]:
-    """Yield the builds of an image by id."""
+def builds_of(reading: TreeReading, image: str, *, readable: bool = False) -> Iterator[Build]:
+    """Yield the builds of an image by id; with *readable* only those that are JSON objects."""
     for found in reading.below(paths.builds(image)):
-        if is_build_id(found.name):
+        if is_build_id(found.name) and not (readable and found.problem):
             yield found.fact(_build)
 
 
-def uploads_of(reading: TreeReading, image: str, build_id: str) -> Iterator[tuple[str, Upload]]:
-    """Yield the provider and the record of each upload of a build, by provider and number."""
+def uploads_of(
+    reading: TreeReading, image: str, build_id: str, *, readable: bool = False
+) -> Iterator[tuple[str, Upload]]:
+    """Yield the provider and the record of each upload of a build, by provider and number; *readable*: as above."""
     for provider in upload_providers(reading, image, build_id):
         for found in reading.below(paths.uploads(image, build_id, provider)):
-            if is_upload_id(found.name):
+            if is_upload_id(found.name) and not (readable and found.problem):
                 yield provider, found.fact(_upload)
 
 

@@ -7,7 +7,12 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.web.nodepool_rows import LISTINGS, image_rows
+from ansible_collections.stackci.nodepool.plugins.module_utils.web.nodepool_rows import (
+    LISTINGS,
+    build_rows,
+    image_rows,
+    upload_rows,
+)
 from tests.support.tree_reading import NOW, populated, reading_of
 
 LOCK = "/nodepool/images/arch/builds/lock/0123__lock__0000000001"
@@ -35,3 +40,10 @@ def test_a_request_for_a_build_is_pending_until_the_build_has_begun(documents, l
     (row,) = image_rows(reading_of(documents, locks), NOW)
     assert row["build_request"] == told
     assert (row["build_request_age"] is None) == (told is None)
+
+
+@pytest.mark.parametrize(("data", "shown"), [(b"{", 0), (b"[]", 0), (b"", 0), (b"{}", 1), (b'{"state": []}', 1)])
+def test_a_build_or_upload_without_a_state_is_shown_and_what_is_no_record_is_not(data, shown):
+    reading = reading_of({BUILD: data, f"{BUILD}/providers/east/images/0000000001": data})
+    assert [row["state"] for row in build_rows(reading, NOW)] == [None] * shown
+    assert [row["state"] for row in upload_rows(reading, NOW)] == [None] * shown
