@@ -268,7 +268,12 @@ COMMANDS = (
         (
             Option("target", (), "id of a node, or name of a lease", {"metavar": "ID"}, completes="lease"),
             Option("number", ("-n", "--number"), "which node of the lease (1)", {"type": int, "metavar": "N"}),
-            Option("identity", ("-i", "--identity"), "private key for the login (ssh's default)", {"metavar": "FILE"}),
+            Option(
+                "identity",
+                ("-i", "--identity"),
+                "private key for the login ($NODEPOOL_SSH_KEY)",
+                {"metavar": "FILE"},
+            ),
             Option("command", (), "the command; a shell without it", {"nargs": "...", "metavar": "COMMAND"}),
             *LOOKING,
         ),

@@ -20,7 +20,7 @@ SHELLS = ("bash", "zsh", "fish")
 COMPLETE = "__complete"
 """The verb that the completion scripts call."""
 
-ENVIRONMENT = {"config": "NODEPOOL_CONFIG", "secure_config": "NODEPOOL_SECURE_CONFIG"}
+ENVIRONMENT = {"config": "NODEPOOL_CONFIG", "secure_config": "NODEPOOL_SECURE_CONFIG", "identity": "NODEPOOL_SSH_KEY"}
 """Option → the environment variable that is its default."""
 
 CONNECTION = (
@@ -37,6 +37,7 @@ exit status:
   3  no such node, request, lease, provider, pool, label or image
   4  not done within --timeout
   5  ZooKeeper or a cloud cannot be reached: try again later
+  ssh: that of the command on the node, or 255 for all other failures
   128+N  ended by signal N (130: Ctrl-C)
 """
 

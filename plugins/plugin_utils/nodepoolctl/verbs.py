@@ -24,6 +24,8 @@ from .tables import id_lines, json_text, table_text
 
 CLEAR = "\033[H\033[2J"
 """Cursor home, erase the screen (ECMA-48)."""
+SSH_FAILED = 255
+"""As ssh: what else could be told from the exit status of the command on the node?"""
 SHORTEST = 1.0
 """Least seconds between two readings."""
 
@@ -66,7 +68,7 @@ class Verb:
             return self._once()
         except NodepoolError as error:
             self._fail(error)
-            return exit_code(error)
+            return SSH_FAILED if self.command.work is None else exit_code(error)
 
     def ask(self, work: Any, options: Mapping[str, Any]) -> dict[str, Any]:
         """Call a function with the settings of this run and further options."""

@@ -73,7 +73,7 @@ def test_nodes_and_requests_by_hand(site: Site, ctl) -> None:
     ("line", "code", "said"),
     [
         ("list 0000000099", 3, "ZooKeeper has no node '0000000099'"),
-        ("ssh nobody", 3, "there is no lease 'nobody'"),
+        ("ssh nobody", 255, "there is no lease 'nobody'"),
         ("lease web smal", 3, "did you mean small"),
         ("list --pool nowhere", 3, "there is no pool"),
         ("list -c /nowhere/nodepool.yaml", 2, "/nowhere/nodepool.yaml: does not exist"),

@@ -1,0 +1,33 @@
+// Copyright: (c) 2026, The stackci.nodepool contributors
+// GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * A step of a shared library: lease nodes, run the body with them, and give them back whatever happens.
+ *
+ *   withNodepool(labels: ['debian-12', 'debian-12'], expires: 3600) { lease ->
+ *     sh "nodepoolctl ssh ${lease.name} uname -a"
+ *     echo lease.nodes[0].address
+ *   }
+ *
+ * Options: labels (needed), name (the build's tag), expires (7200) and timeout (900), both in seconds.
+ */
+def call(Map options, Closure body) {
+    String name = options.name ?: "jenkins-${env.BUILD_TAG}".replaceAll('[^A-Za-z0-9._@:+=-]', '-')
+    int expires = (options.expires ?: 7200) as int
+    int timeout = (options.timeout ?: 900) as int
+    String labels = options.labels.collect { label -> quoted(label as String) }.join(' ')
+    try {
+        String answer = sh(
+            label: "Lease ${options.labels.join(', ')}",
+            returnStdout: true,
+            script: "nodepoolctl lease -o json --expires ${expires} --timeout ${timeout} -- ${quoted(name)} ${labels}"
+        )
+        return body([name: name, nodes: readJSON(text: answer).nodes])
+    } finally {
+        sh(label: 'Give the nodes back', script: "nodepoolctl release -- ${quoted(name)}")
+    }
+}
+
+private String quoted(String word) {
+    return "'" + word.replace("'", "'\\''") + "'"
+}
