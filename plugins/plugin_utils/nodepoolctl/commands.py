@@ -28,6 +28,12 @@ WAITING = (
     Option("timeout", ("--timeout",), "most seconds to wait; the exit status is 4 then", SECONDS),
     Option("launch", ("--launch",), "launch and delete nodes here, where no launcher runs", {"action": "store_true"}),
 )
+FILES = (
+    Option("known_hosts", ("--known-hosts",), "file for the host keys of the nodes", {"metavar": "FILE"}),
+    Option("ssh_config", ("--ssh-config",), "file for ssh -F; needs --known-hosts", {"metavar": "FILE"}),
+    Option("inventory", ("--inventory",), "file for an inventory of Ansible; needs --known-hosts", {"metavar": "FILE"}),
+    Option("private_key", ("--private-key",), "private key that these files name", {"metavar": "FILE"}),
+)
 LOOKING = (
     Option(
         "require_launcher",
@@ -174,6 +180,7 @@ COMMANDS = (
             Option("priority", ("--priority",), "0 (first) to 999", {"type": int, "metavar": "N"}),
             Option("provider", ("-p", "--provider"), "preferred provider", {"metavar": "NAME"}),
             Option("tenant", ("--tenant",), "tenant whose limits the nodes count against", {"metavar": "NAME"}),
+            *FILES,
         ),
         LEASED,
         examples=("lease acceptance-42 debian-12 debian-12 --expires 3600", "lease mine debian-12 -o json"),
@@ -183,10 +190,10 @@ COMMANDS = (
         "release",
         "give a lease back",
         LEASE,
-        (NAME, *WAITING),
+        (NAME, *WAITING, *FILES),
         fixed={"state": "absent"},
         examples=("release acceptance-42",),
-        description="Gives a lease back. A lease that does not exist is no error.",
+        description="Gives a lease back and removes its files. A lease that does not exist is no error.",
         said=("given back", "nothing to give back"),
     ),
     Command(

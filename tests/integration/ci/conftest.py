@@ -120,7 +120,7 @@ def guests(login_key: Path) -> Iterator[Iterator[Cloud]]:
 
 @pytest.fixture
 def ci(zookeeper: ZooKeeperServer, guests: Iterator[Cloud], login_key: Path, tmp_path: Path) -> Iterator[Pool]:
-    site = Site(tmp_path, zookeeper, f"/ci-{uuid.uuid4().hex}", None)  # type: ignore[arg-type]
+    site = Site(tmp_path, zookeeper, f"/ci-{uuid.uuid4().hex}", None)
     cloud = site.use_cloud(next(guests))
     image = {"name": "debian-12", "username": getpass.getuser(), "connection-port": cloud.ssh_port()}
     offered = pool("main", label("debian-12", flavor_name="small"), host_key_checking=True)

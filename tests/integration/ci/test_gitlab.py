@@ -13,6 +13,7 @@ import json
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,11 +37,11 @@ class Runner:
             **{f"CUSTOM_ENV_{name}": value for name, value in {"CI_JOB_ID": str(job), **variables}.items()},
         }
 
-    def configure(self) -> dict[str, object]:
+    def configure(self) -> dict[str, Any]:
         code, out = self.ci.run(GITLAB / "config.sh", env=self.environment)
         assert code == 0, out
-        answer: dict[str, object] = json.loads(out)
-        self.environment |= answer["job_env"]  # type: ignore[operator]
+        answer: dict[str, Any] = json.loads(out)
+        self.environment |= answer["job_env"]
         return answer
 
     def call(self, name: str, *words: str | Path) -> tuple[int, str]:
