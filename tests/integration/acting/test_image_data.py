@@ -111,7 +111,7 @@ def test_an_import_does_not_disturb_builders_and_other_records(site, file):
     assert refused["failed"] and mine in refused["msg"]
     site.put("/nodepool/components/builder/host0000000009", b"{}")
     refused = site.run("image_data", state="imported", **site.given)
-    assert "a builder is running:  host0000000009. Stop all builders first" in refused["msg"]
+    assert "a builder is running: host0000000009. Stop all builders first" in refused["msg"]
     assert not site.client.exists("/nodepool/images/debian/pause")
     file.write_text(STOCK)
     assert site.run("image_data", state="imported", force=True, **site.given)["changed"]
