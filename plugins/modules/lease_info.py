@@ -61,6 +61,12 @@ leases:
     name:
       description: The name of the lease.
       type: str
+    owner:
+      description: Who asked for it; empty when nobody is named.
+      type: str
+    reason:
+      description: What for.
+      type: str
     labels:
       description: The labels of one set.
       type: list
@@ -129,6 +135,8 @@ leases:
       elements: str
   sample:
     - name: debug
+      owner: alice
+      reason: bisects the boot failure
       labels: [debian-12]
       count: 1
       wanted: 1

@@ -35,11 +35,14 @@ options:
   state:
     description:
       - V(present) requests the nodes and holds them.
+      - V(extended) changes when the nodes of a complete lease expire, to O(expires) seconds from now or to O(until),
+        also to an earlier time. It requests nothing, and O(labels) is not needed. C(max-hold-age) counts from the
+        beginning of the lease.
       - V(absent) deletes the requests that still wait and releases the nodes. A launcher then deletes them, or this
         module with O(launch=true). Where no launcher acts, RV(notices) and a warning name the nodes that stay. The
         module does not touch nodes that another requestor has taken over.
     type: str
-    choices: [present, absent]
+    choices: [present, extended, absent]
     default: present
   labels:
     description:
@@ -95,9 +98,33 @@ options:
         whatever O(name) it has.
       - C(max-hold-age) of C(nodepool.yaml), after which every held node is deleted, is an upper bound. The module warns
         when it applies.
-      - Repeating the task with another value does not change nodes that are held already.
+      - Repeating the task with another value does not change nodes that are held already; O(state=extended) does.
     type: int
     default: 7200
+  until:
+    description:
+      - Time until which the nodes are held, instead of O(expires).
+      - V(18:00) is the next 18:00 by the clock of the machine that runs the module, today or tomorrow, also across a
+        change to or from summer time. Quotes are not needed. A task that is repeated after 18:00 means the next day.
+      - V(2026-12-24 18:00) is that time in the zone of the machine; V(2026-12-24T18:00+01:00) names its zone.
+    type: str
+  owner:
+    description:
+      - Who leases the nodes, for people; M(stackci.nodepool.lease_info), the status screen and the comment of the nodes
+        show it. When unset, the name of the user who runs the module.
+    type: str
+  reason:
+    description:
+      - What the nodes are for, shown beside O(owner).
+    type: str
+    default: ""
+  ssh_key:
+    description:
+      - A public key, the text of a C(.pub) file, to put into the C(authorized_keys) of the user of each node, so that
+        its owner can log in.
+      - The module logs in with O(private_key), or else with the keys of the user's agent and C(~/.ssh). So it also
+        reaches nodes that were ready before the lease. A key that is there is not added again.
+    type: str
   known_hosts:
     description:
       - File for the recorded host keys of the nodes, as ssh reads it. With it, RV(nodes[].ssh_arguments) names it.
@@ -179,6 +206,22 @@ EXAMPLES = r"""
     labels: [debian-small]
     count: 10
     wait: false
+
+- name: Lease a machine until six for somebody
+  stackci.nodepool.nodepool_request:
+    name: alice
+    labels: [debian-small]
+    until: "18:00"
+    owner: alice
+    reason: bisects the boot failure
+    ssh_key: "{{ lookup('ansible.builtin.file', '~/alice.pub') }}"
+    private_key: ~/.ssh/id_ed25519
+
+- name: Give her another hour from now
+  stackci.nodepool.nodepool_request:
+    name: alice
+    state: extended
+    expires: 3600
 
 - name: Release the nodes
   stackci.nodepool.nodepool_request:

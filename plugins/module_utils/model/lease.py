@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from .bounded_text import is_printable
 from .documents import seconds
 from .errors import NodepoolError
 from .node import Node, NodeState
@@ -28,6 +29,10 @@ REQUESTOR = "stackci.nodepool"
 
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@:+=-]{0,127}")
+
+
+LONGEST_WORDS = 200
+"""Characters of the owner and of the reason of a lease."""
 
 
 class LeaseError(NodepoolError):
@@ -46,6 +51,8 @@ class LeaseSpec:
     :param tenant: tenant whose limits apply, None for none.
     :param expires: seconds that the nodes stay held after they were handed over.
     :param patience: maximum seconds that the requests stay while no playbook continues with the lease.
+    :param owner: who asks, for people; "" for nobody.
+    :param reason: what for, for people.
     """
 
     name: str
@@ -56,6 +63,15 @@ class LeaseSpec:
     tenant: str | None = None
     expires: int = 7200
     patience: int = 7200
+    owner: str = ""
+    reason: str = ""
+
+    @property
+    def comment(self) -> str:
+        """The comment of a held node: who has it, what for, and how it came to be held."""
+        whose = " ".join(part for part in (self.owner, f"({self.reason})" if self.reason else "") if part)
+        told = f"leased by stackci.nodepool.nodepool_request for {self.expires} s"
+        return f"{whose}: {told}" if whose else told
 
     def check(self) -> None:
         """Check the values; raise LeaseError with all problems."""
@@ -73,6 +89,9 @@ class LeaseSpec:
             problems.append(f"expires is {self.expires}: a lease lasts at least 1 second")
         if any(not label.strip() for label in self.labels):
             problems.append("labels has an empty entry: name a label of nodepool.yaml")
+        for key, text in (("owner", self.owner), ("reason", self.reason)):
+            if len(text) > LONGEST_WORDS or not is_printable(text):
+                problems.append(f"{key} must be one line of at most {LONGEST_WORDS} characters")
         if problems:
             raise LeaseError("; ".join(problems))
 
@@ -108,6 +127,8 @@ class Lease(Stored):
     expires_at: float
     sets: list[LeaseSet]
     leaving: list[str] = field(default_factory=list)
+    owner: str = ""
+    reason: str = ""
 
     @classmethod
     def new(cls, spec: LeaseSpec, nonce: str, now: float) -> Lease:
@@ -120,6 +141,8 @@ class Lease(Stored):
             expires=spec.expires,
             expires_at=now + spec.patience + spec.expires,
             sets=[LeaseSet() for _unused in range(spec.count)],
+            owner=spec.owner,
+            reason=spec.reason,
         )
 
     @classmethod

@@ -5,12 +5,18 @@
 
 from __future__ import annotations
 
+import getpass
+import time
+from contextlib import suppress
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..clients.authorized_key import authorize
+from ..clients.login_key import public_line
 from ..cycles.leases.run import LeaseTurn, run_lease
 from ..model.lease import LeaseSpec
+from ..model.lease_until import seconds_until
 from ..reporting.lease_files import LeaseFiles, bring
 from ..reporting.lease_result import outcome_result, progress_line
 from .arguments import CONFIG_ARGUMENTS, PROGRESS_ARGUMENTS, options_of
@@ -19,7 +25,7 @@ from .progress import Progress
 
 LEASE_ARGUMENTS: dict[str, Any] = {
     "name": {"type": "str", "required": True},
-    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+    "state": {"type": "str", "choices": ["present", "extended", "absent"], "default": "present"},
     "labels": {"type": "list", "elements": "str"},
     "count": {"type": "int", "default": 1},
     "wait": {"type": "bool", "default": True},
@@ -29,6 +35,10 @@ LEASE_ARGUMENTS: dict[str, Any] = {
     "provider": {"type": "str"},
     "tenant": {"type": "str"},
     "expires": {"type": "int", "default": 7200},
+    "until": {"type": "str"},
+    "owner": {"type": "str"},
+    "reason": {"type": "str", "default": ""},
+    "ssh_key": {"type": "str", "no_log": False},
     "launch": {"type": "bool", "default": False},
     "known_hosts": {"type": "path"},
     "ssh_config": {"type": "path"},
@@ -42,15 +52,27 @@ _FILES = ("known_hosts", "ssh_config", "inventory", "private_key")
 LEASE_RULES: dict[str, Any] = {"required_if": [("state", "present", ("labels",))]}
 
 
+def _user() -> str:
+    """Return the name of the user; "" where it has none, as in some containers."""
+    with suppress(KeyError, OSError):
+        return getpass.getuser()
+    return ""
+
+
 def lease(module: AnsibleModule) -> dict[str, Any]:
     """Bring a lease to the wanted state."""
     params = module.params
+    expires = seconds_until(params["until"], time.time()) if params["until"] is not None else params["expires"]
     spec = LeaseSpec(
         labels=tuple(params["labels"] or ()),
-        patience=max(params["timeout"], params["expires"]),
-        **{key: params[key] for key in ("name", "count", "priority", "provider", "tenant", "expires")},
+        patience=max(params["timeout"], expires),
+        expires=expires,
+        owner=_user() if params["owner"] is None else params["owner"],
+        **{key: params[key] for key in ("name", "count", "priority", "provider", "tenant", "reason")},
     )
-    turn = options_of(LeaseTurn, params, spec=spec, present=params["state"] == "present")
+    state = params["state"]
+    turn = options_of(LeaseTurn, params, spec=spec, present=state != "absent", extends=state == "extended")
+    key = public_line(params["ssh_key"], "ssh_key") if params["ssh_key"] and turn.present else None
     files = LeaseFiles(**{name: params[name] for name in _FILES}, mode=int(params["file_mode"], 8))
     files.check()
     progress = Progress(params["progress_file"])
@@ -66,6 +88,8 @@ def lease(module: AnsibleModule) -> dict[str, Any]:
         module.warn(warning)
     result = outcome_result(turn, outcome, preview=module.check_mode, known_hosts=files.known_hosts)
     if not turn.present or result["complete"] or module.check_mode:
+        if key is not None and not module.check_mode:
+            result["changed"] = authorize(result["nodes"], key, files.private_key) or result["changed"]
         rows = result["nodes"] if turn.present else None
         result["changed"] = bring(files, spec.name, rows, preview=module.check_mode) or result["changed"]
     return result

@@ -330,7 +330,7 @@ class Leasing:
 
     def _mark(self, node: Node, now: float) -> None:
         node.hold_job = hold_job(self._spec.name)
-        node.comment = f"leased by stackci.nodepool.nodepool_request for {self._spec.expires} s"
+        node.comment = self._spec.comment
         node.hold_expiration = self._spec.expires
         node.set_state(NodeState.HOLD, now)
 

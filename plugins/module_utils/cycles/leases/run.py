@@ -20,6 +20,7 @@ from ..frame.cycle_options import ConfigOptions
 from ..frame.stop import Stop
 from .customer import Customer
 from .expiry import over, release_expired, unattended, unattended_text
+from .extend import extend
 from .lease_cycle import LeaseStatus, Leasing
 from .wait import wait_for
 from .wish_check import capped, refuse_unknown
@@ -37,6 +38,7 @@ class LeaseTurn(ConfigOptions):
     :param wait: wait until the lease is complete.
     :param launch: run a launcher meanwhile.
     :param cancel_on_timeout: release the lease when *timeout* is over.
+    :param extends: only change when the nodes of the lease expire.
     """
 
     spec: LeaseSpec
@@ -45,6 +47,7 @@ class LeaseTurn(ConfigOptions):
     timeout: float = 600.0
     launch: bool = False
     cancel_on_timeout: bool = False
+    extends: bool = False
 
 
 @dataclass
@@ -85,6 +88,11 @@ def run_lease(
     turn.spec.check()
     config = turn.load()
     warnings = config.warnings
+    if turn.extends:
+        with closing(Store(config.zookeeper)) as store:
+            store.open(watch=False, mutable=not preview)
+            before, after = extend(store, turn.spec, preview=preview, max_hold_age=config.max_hold_age)
+        return LeaseOutcome(before, after, warnings=warnings, config=config)
     if turn.present:
         spec, told = capped(turn.spec, config)
         turn, warnings = replace(turn, spec=spec), (*warnings, *told)

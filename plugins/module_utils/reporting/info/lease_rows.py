@@ -55,6 +55,8 @@ def _lease_row(found: Found, reading: TreeReading, now: float, max_hold_age: flo
     wanted = len(labels) * len(sets)
     return {
         "name": name,
+        "owner": fields.read("owner") or "",
+        "reason": fields.read("reason") or "",
         "labels": labels,
         "count": len(sets),
         "wanted": wanted,

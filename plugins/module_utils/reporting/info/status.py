@@ -24,13 +24,15 @@ from . import explain, labels, providers
 from .fields import known_state
 from .image_lines import image_lines
 from .labels import label_rows
+from .lease_rows import ROOT as LEASES
+from .lease_rows import lease_rows
 from .node_rows import odd_row
 from .providers import provider_rows
 from .request_rows import request_rows
 from .unused_files import ROOT as FILES
 from .unused_files import unused_files
 
-ROOTS = tuple(dict.fromkeys((*providers.ROOTS, *explain.ROOTS, paths.REQUESTS, paths.IMAGES, FILES)))
+ROOTS = tuple(dict.fromkeys((*providers.ROOTS, *explain.ROOTS, paths.REQUESTS, paths.IMAGES, FILES, LEASES)))
 LOCKS: tuple[str, ...] = ()
 """The screen shows nothing that depends on the lock of a node or a request."""
 BAR = 20
@@ -45,6 +47,7 @@ def status_lines(config: NodepoolConfig, reading: TreeReading, now: float, width
 
     :param width: columns of the screen; no line is longer.
     """
+    leases = lease_rows(reading, now, config.max_hold_age)
     reading = reading.kept({paths.NODES: (providers.kind_of_node, labels.kind_of_node, _state, odd_row)})
     requests, known = request_rows(reading, now), provider_rows(config, reading, now)
     offered = label_rows(config, reading, now, requests)
@@ -62,6 +65,7 @@ def status_lines(config: NodepoolConfig, reading: TreeReading, now: float, width
             *_shortened([_waiting(row) for row in requests if row["state"] == RequestState.REQUESTED]),
             *_shortened([_failed(row) for row in _latest(requests, RequestState.FAILED)], MOST_FAILED),
         ],
+        **({f"LEASES {len(leases)}": _shortened([_lease(row) for row in leases])} if leases else {}),
         "IMAGES": list(image_lines(config, reading, now)) or nothing,
         "STUCK": _shortened(
             [
@@ -103,6 +107,13 @@ def _shortened(lines: Sequence[str], most: int = MOST_ROWS) -> list[str]:
 
 def _counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {name}" for name, count in sorted(counts.items())) or "none"
+
+
+def _lease(row: Mapping[str, Any]) -> str:
+    """Return ``mine: 1 of 1 node, 58 min left; alice: bisects the boot failure``."""
+    left = "" if row["expires_in"] is None else f", {span(row['expires_in'])} left"
+    who = ": ".join(part for part in (row["owner"], row["reason"]) if part)
+    return f"{row['name']}: {row['held']} of {amount(row['wanted'], 'node')}{left}{f'; {who}' if who else ''}"
 
 
 # -- parts -----------------------------------------------------------------------------------------------------------
