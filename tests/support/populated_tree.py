@@ -232,6 +232,8 @@ def _own(now: float) -> dict[str, Any]:
         f"/nodepool/stackci/launches/{HELD}": {"node_id": HELD, "phase": 7},
         "/nodepool/stackci/leases/debug": {
             "name": "debug",
+            "owner": "alice",
+            "reason": "looks at a boot that fails",
             "labels": ["small"],
             "nonce": "n1",
             "created_time": now - 1000,

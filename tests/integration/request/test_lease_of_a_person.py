@@ -105,7 +105,7 @@ def test_a_persons_key_is_on_new_and_on_spare_nodes(site: Site, tmp_path: Path) 
                 check=False,
             )
             assert public in ran.stdout, ran.stderr
-        site.request(state="absent", **options, **files)
+        site.request(**{"state": "absent", **options, **files})
         assert not Path(files["ssh_config"]).exists()
         gone = {node["external_id"] for node in leased["nodes"]}
         assert not gone & {server["id"] for server in cloud.servers("east")}
