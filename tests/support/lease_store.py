@@ -101,6 +101,9 @@ class _Own:
             self.put(path, document)
         return self.documents[path]
 
+    def server_time(self, _folder: str) -> float:
+        return self._tree.server_time
+
     def delete(self, path: str) -> None:
         self._tree.count("delete own")
         self.documents.pop(path, None)
@@ -124,6 +127,7 @@ class MemoryStore:
         self.locks: set[str] = set()
         self.written: dict[str, float] = {}
         """Node → when its record was written, by ZooKeeper's clock."""
+        self.server_time = 1000.0
         self.kill_at: int | None = None
         self.changes = 0
         self.seen: Callable[[], None] = lambda: None

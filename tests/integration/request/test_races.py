@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leases.run import LeaseTurn, run_lease
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.lease import LeaseSpec
 from tests.integration.request.conftest import Site, launching
 from tests.support.ansible_run import ModuleProcess
 from tests.support.fixtures_zookeeper import eventually
@@ -78,3 +80,25 @@ def test_a_launcher_that_starts_while_the_module_launches(site: Site, cloud: Sim
             eventually(lambda: cloud.servers("east") == [], 30)
             launcher.kill()
     assert len([call for call in cloud.calls("east") if call["kind"] == "POST /servers"]) == 1
+
+
+@pytest.mark.parametrize("off", [86400.0, -86400.0])
+def test_a_requestor_whose_clock_is_a_day_off_takes_nothing_from_others(
+    site: Site, cloud: SimCloud, off: float
+) -> None:
+    (node,) = site.request(labels=["small"], **launching(cloud, expires=900)).result["nodes"]
+    for launch in (False, True):
+        turn = LeaseTurn(
+            config=str(site.config),
+            clouds_config=str(cloud.clouds_yaml),
+            spec=LeaseSpec("other", ("small",), expires=900),
+            launch=launch,
+            timeout=5.0 if not launch else 60.0,
+        )
+        outcome = run_lease(turn, clock=lambda: time.time() + off)
+        assert any("the clock of this host is " in warning for warning in outcome.warnings)
+    (held,) = outcome.after.nodes
+    record = site.launcher.documents("nodes")
+    assert [record[key]["state"] for key in (node["id"], held.id)] == ["hold", "hold"]
+    assert abs(record[held.id]["state_time"] - time.time()) < 600
+    assert len(cloud.servers("east")) == 2

@@ -225,6 +225,15 @@ class OwnDocuments:
             return False
         return True
 
+    def server_time(self, folder: str) -> float:
+        """Return ZooKeeper's time in UNIX seconds: that of a znode which is made in *folder* and deleted again.
+
+        :raises StoreError: the znode could not be made.
+        """
+        made, stat = self._session.create(f"{paths.own(folder)}/at-", ephemeral=True, sequence=True, parents=True)
+        self._session.remove([made])
+        return stat.ctime / 1000.0
+
     def lock(self, path: str) -> Held | None:
         """Take the lock at ``<path>/lock`` without waiting; return None when it is held. Creates parents."""
         return acquire(self._session, f"{paths.own(path)}/{paths.LOCK}", parents=True)

@@ -16,12 +16,14 @@ from ...model.config.types import NodepoolConfig
 from ...model.errors import StoreError
 from ...model.lease import LeaseSpec, is_of
 from ...model.node import Node
+from ..frame.clock import SteadyClock
 from ..frame.cycle_options import ConfigOptions
 from ..frame.stop import Stop
 from .customer import Customer
 from .expiry import over, release_expired, unattended, unattended_text
 from .extend import extend
 from .lease_cycle import LeaseStatus, Leasing
+from .tree_clock import tree_clock
 from .wait import wait_for
 from .wish_check import capped, refuse_unknown
 
@@ -76,6 +78,7 @@ def run_lease(
     progress: Callable[[LeaseStatus], None] = lambda status: None,
     line: Callable[[str], None] = lambda text: None,
     stop: Stop | None = None,
+    clock: Callable[[], float] = time.time,
 ) -> LeaseOutcome:
     """Complete or release the lease as *turn* says.
 
@@ -83,6 +86,7 @@ def run_lease(
     :param progress: called often with the status of the lease.
     :param line: takes the launcher's lines for the operator.
     :param stop: may ask the launcher to end early.
+    :param clock: UNIX time in seconds, by this host.
     :raises NodepoolError: with a sentence about the problem.
     """
     turn.spec.check()
@@ -100,26 +104,28 @@ def run_lease(
     if preview or launches:
         # The launcher also serves other requestors: check the lease before it begins.
         with closing(Store(config.zookeeper)) as store:
-            store.open(watch=False)
+            store.open(watch=False, mutable=not preview)
             _look_at_wish(turn, config, store)
-            status = Leasing(store, turn.spec, present=turn.present, clears=turn.launch).preview()
-        if preview:
-            return LeaseOutcome(status, status, warnings=warnings)
-        outcome = _launching(turn, config, progress, line, stop)
+            status = Leasing(store, turn.spec, present=turn.present, clears=turn.launch, clock=clock).preview()
+            if preview:
+                return LeaseOutcome(status, status, warnings=warnings)
+            clock, told_time = tree_clock(store, clock)
+        outcome = _launching(turn, config, progress, line, stop, clock)
     else:
         with Store(config.zookeeper) as store:
             _look_at_wish(turn, config, store)
-            outcome = _alone(turn, store, progress)
-            _look_for_unattended(turn, outcome, store)
+            clock, told_time = tree_clock(store, clock)
+            outcome = _alone(turn, store, progress, clock)
+            _look_for_unattended(turn, outcome, store, clock)
     if outcome.timed_out and turn.present and turn.cancel_on_timeout:
-        outcome.cancelled = _give_up(turn, config, line, stop)
+        outcome.cancelled = _give_up(turn, config, line, stop, clock)
     if launches and turn.present and outcome.after.abandoned:
-        _clear_abandoned(turn, config, outcome.after, line, stop)
+        _clear_abandoned(turn, config, outcome.after, line, stop, clock)
     if launches or outcome.cancelled:
         with suppress(StoreError), closing(Store(config.zookeeper)) as store:
             store.open(watch=False)
-            _look_for_unattended(turn, outcome, store)
-    outcome.warnings, outcome.config = (*warnings, *outcome.warnings), config
+            _look_for_unattended(turn, outcome, store, clock)
+    outcome.warnings, outcome.config = (*warnings, *told_time, *outcome.warnings), config
     return outcome
 
 
@@ -128,17 +134,28 @@ def _look_at_wish(turn: LeaseTurn, config: NodepoolConfig, store: Store) -> None
         refuse_unknown(turn.spec, config, store)
 
 
-def _give_up(turn: LeaseTurn, config: NodepoolConfig, line: Callable[[str], None], stop: Stop | None) -> bool:
+def _give_up(
+    turn: LeaseTurn,
+    config: NodepoolConfig,
+    line: Callable[[str], None],
+    stop: Stop | None,
+    clock: Callable[[], float],
+) -> bool:
     """Release a lease whose time is over; return True if all of it was given back."""
     if turn.launch:
         absent = replace(turn, present=False, timeout=DELETE_TIME)
-        return _launching(absent, config, lambda status: None, line, stop).after.done
+        return _launching(absent, config, lambda status: None, line, stop, clock).after.done
     with Store(config.zookeeper) as store:
-        return wait_for(Leasing(store, turn.spec, present=False), store, timeout=RELEASE_TIME).done
+        return wait_for(Leasing(store, turn.spec, present=False, clock=clock), store, timeout=RELEASE_TIME).done
 
 
 def _clear_abandoned(
-    turn: LeaseTurn, config: NodepoolConfig, status: LeaseStatus, line: Callable[[str], None], stop: Stop | None
+    turn: LeaseTurn,
+    config: NodepoolConfig,
+    status: LeaseStatus,
+    line: Callable[[str], None],
+    stop: Stop | None,
+    clock: Callable[[], float],
 ) -> None:
     """Delete the nodes that this run launched for a lease which was released meanwhile: no launcher may act after it.
 
@@ -146,16 +163,16 @@ def _clear_abandoned(
     """
     with suppress(StoreError):
         with Store(config.zookeeper) as store:
-            was_released = Leasing(store, turn.spec).note_leaving(status.abandoned)
+            was_released = Leasing(store, turn.spec, clock=clock).note_leaving(status.abandoned)
         if was_released:
-            _give_up(turn, config, line, stop)
+            _give_up(turn, config, line, stop, clock)
 
 
-def _look_for_unattended(turn: LeaseTurn, outcome: LeaseOutcome, store: Store) -> None:
+def _look_for_unattended(turn: LeaseTurn, outcome: LeaseOutcome, store: Store, clock: Callable[[], float]) -> None:
     """Note which servers nobody deletes: those of this lease, now or when it expires, and those of expired leases."""
     outcome.notices.clear()
-    name, now = turn.spec.name, time.time()
-    left = unattended(store, over(store, now))
+    name = turn.spec.name
+    left = unattended(store, over(store, clock()))
     own = [node for node in left if is_of(node, name)]
     others = [node for node in left if not is_of(node, name)]
     held = unattended(store, outcome.after.nodes) if turn.present and turn.launch else []
@@ -169,11 +186,13 @@ def _look_for_unattended(turn: LeaseTurn, outcome: LeaseOutcome, store: Store) -
     outcome.unattended = [] if turn.present else own
 
 
-def _alone(turn: LeaseTurn, store: Store, progress: Callable[[LeaseStatus], None]) -> LeaseOutcome:
+def _alone(
+    turn: LeaseTurn, store: Store, progress: Callable[[LeaseStatus], None], clock: Callable[[], float]
+) -> LeaseOutcome:
     """Run without a launcher in this process: others serve the requests."""
     with suppress(StoreError):  # a requestor need not be allowed to change what others have
-        release_expired(store, time.time(), but=turn.spec.name)
-    leasing = Leasing(store, turn.spec, present=turn.present)
+        release_expired(store, clock(), but=turn.spec.name)
+    leasing = Leasing(store, turn.spec, present=turn.present, clock=clock)
     before = leasing.preview()
     if turn.present and not turn.wait:
         after = leasing.advance()
@@ -190,18 +209,21 @@ def _launching(
     progress: Callable[[LeaseStatus], None],
     line: Callable[[str], None],
     stop: Stop | None,
+    clock: Callable[[], float],
 ) -> LeaseOutcome:
     from ..launcher.context.launcher_options import LauncherOptions
     from ..launcher.passes.launcher_cycle import run_launcher
 
-    customer = Customer(turn.spec, config, progress, present=turn.present)
+    customer = Customer(turn.spec, config, progress, present=turn.present, clock=clock)
     options = LauncherOptions(
         **{item.name: getattr(turn, item.name) for item in fields(ConfigOptions)},
         duration=turn.timeout,
         until="deadline",
         state_dir=default_folder(),
     )
-    ended = run_launcher(options, progress=line, done=customer.done, refused=customer.refused, stop=stop)["ended"]
+    ended = run_launcher(
+        options, progress=line, done=customer.done, refused=customer.refused, stop=stop, clock=SteadyClock(clock)
+    )["ended"]
     if customer.error is not None:
         raise customer.error
     if stop is not None and ended == stop.reason:
