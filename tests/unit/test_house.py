@@ -242,6 +242,12 @@ def test_a_name_of_a_file_occurs_once():
     assert {name: count for name, count in counts.items() if count > 1} == {}
 
 
+@pytest.mark.parametrize("folder", ["launcher", "builder"])
+def test_a_cycle_has_no_loose_files(folder):
+    """Its folders have an order (docs/designs/011); what lies beside them has none."""
+    assert [path for path in UTILS if path.parent == Path("plugins/module_utils/cycles", folder)] == []
+
+
 def test_what_is_held_elsewhere_has_no_unit_tests_and_is_held():
     held = held_elsewhere()
     assert [path for path in held if path not in UTILS] == [], f"these are gone: take their lines out of {HELD}"
