@@ -17,8 +17,8 @@ from ...model.cloud import (
     META_PROVIDER,
     Image,
 )
-from ...model.errors import CloudError, ConfigError
-from ..frame.cycle_options import ConfigOptions, unknown_providers
+from ...model.errors import CloudError
+from ..frame.cycle_options import ConfigOptions, with_providers
 from ..frame.tree_identity import site_of
 
 
@@ -39,10 +39,7 @@ def alien_images(options: AlienOptions) -> dict[str, Any]:
 
     :raises ConfigError: a provider is not in the configuration.
     """
-    config = options.load()
-    problems = unknown_providers(config, options.providers or ())
-    if problems:
-        raise ConfigError(problems)
+    config = with_providers(options.load(), options.providers)
     rows: list[dict[str, Any]] = []
     left_out: dict[str, str] = {}
     with closing(Store(config.zookeeper)) as store:

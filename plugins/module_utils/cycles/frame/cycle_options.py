@@ -17,6 +17,7 @@ from ...clients.config_file import (
 )
 from ...model.api_timeouts import ApiTimeouts
 from ...model.config.types import NodepoolConfig, Provider
+from ...model.errors import ConfigError
 
 if TYPE_CHECKING:
     from ...clients.openstack.api_names import ApiCall
@@ -113,11 +114,25 @@ class CycleOptions(ConfigOptions):
     state_dir: str | None = None
 
 
-def unknown_providers(config: NodepoolConfig, names: Collection[str]) -> list[str]:
-    """Return a sentence for each name that is not a provider of the configuration."""
+def with_providers(config: NodepoolConfig, names: Collection[str] | None) -> NodepoolConfig:
+    """Return the configuration if it has all providers in *names*.
+
+    :raises ConfigError: with a sentence for each name that it does not have.
+    """
+    unknown = unknown_providers(config, names or ())
+    if unknown:
+        raise ConfigError(unknown)
+    return config
+
+
+def unknown_providers(config: NodepoolConfig, names: Collection[str], option: str = "providers") -> list[str]:
+    """Return a sentence for each name that is not a provider of the configuration.
+
+    :param option: the option that has the names.
+    """
     known = ", ".join(config.providers) or "none"
     return [
-        f"providers: {name!r} is not a provider in {config.path}, which has {known}"
+        f"{option}: {name!r} is not a provider in {config.path}, which has {known}"
         for name in names
         if name not in config.providers
     ]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from ....model.config.types import NodepoolConfig
 from ....model.errors import ConfigError, UnknownName
-from ...frame.cycle_options import CycleOptions
+from ...frame.cycle_options import CycleOptions, unknown_providers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,9 +84,8 @@ class UploadOptions(CycleOptions):
         problems = []
         if not config.images_dir:
             problems.append(f"{config.path}: images-dir is missing: set the directory of the image files")
-        if self.provider is not None and self.provider not in config.providers:
-            known = ", ".join(config.providers) or "none"
-            problems.append(f"provider: {self.provider!r} is not a provider in {config.path}, which has {known}")
+        if self.provider is not None:
+            problems += unknown_providers(config, [self.provider], "provider")
         if self.image is not None and self.image not in config.diskimages:
             known = ", ".join(config.diskimages) or "none"
             problems.append(f"image: {self.image!r} is not a diskimage in {config.path}, which has {known}")

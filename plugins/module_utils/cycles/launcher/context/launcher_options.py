@@ -8,8 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ....model.config.types import NodepoolConfig
-from ....model.errors import ConfigError
-from ...frame.cycle_options import CycleOptions, unknown_providers
+from ...frame.cycle_options import CycleOptions, with_providers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,11 +29,7 @@ class LauncherOptions(CycleOptions):
 
         :raises ConfigError: with all problems.
         """
-        config = self.reload()
-        unknown = unknown_providers(config, self.providers or ())
-        if unknown:
-            raise ConfigError(unknown)
-        return config
+        return with_providers(self.reload(), self.providers)
 
     def chosen(self, config: NodepoolConfig) -> list[str]:
         """Return the names of the providers to act for."""

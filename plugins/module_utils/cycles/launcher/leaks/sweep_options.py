@@ -13,7 +13,7 @@ from ....model.errors import ConfigError
 from ....sweeping.candidate import Kind
 from ....sweeping.find import AdoptionRules
 from ....sweeping.judge import Rules
-from ...frame.cycle_options import ConfigOptions, unknown_providers
+from ...frame.cycle_options import ConfigOptions, with_providers
 
 _SITE = re.compile("[0-9a-f]{32}")
 DISTANCE = 60.0
@@ -60,11 +60,7 @@ class SweepOptions(ConfigOptions):
         ]
         if problems:
             raise ConfigError(problems)
-        config = self.reload()
-        unknown = unknown_providers(config, self.providers or ())
-        if unknown:
-            raise ConfigError(unknown)
-        return config
+        return with_providers(self.reload(), self.providers)
 
     def chosen(self, config: NodepoolConfig) -> list[str]:
         """Return the names of the providers to sweep; none if only the tree is swept."""
