@@ -293,7 +293,7 @@ summary:
   returned: for a cycle
   type: dict
   sample:
-    done: 1 image built, 0 failed, 2 not due or not possible
+    done: 1 image built, 0 failed, 2 not due or impossible
     failed: []
     wrong: []
     waits: []

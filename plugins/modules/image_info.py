@@ -200,7 +200,7 @@ due:
       image: debian-12
       due: false
       code: current
-      reason: the newest ready build is there
+      reason: the newest ready build is already uploaded
       at: null
       build_id: 62ee55d4b3414869b6b292a38d9f6cf0
       format: qcow2

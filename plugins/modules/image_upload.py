@@ -54,7 +54,7 @@ options:
     type: str
   force:
     description:
-      - Upload the chosen images once, even when the upload exists, is paused in the configuration of the provider, or
+      - Upload the chosen images once, even when the upload exists, is paused in the provider's configuration, or
         has just failed. When the new upload is ready, the former ones of the same build are deleted.
     type: bool
     default: false

@@ -13,8 +13,8 @@ version_added: 0.1.0
 author:
   - The stackci.nodepool contributors (@stackci)
 description:
-  - Finds servers, ports, floating IPs, volumes and images whose node or image upload does not exist any more, and
-    records in ZooKeeper whose owner does not exist any more, and deletes them.
+  - Finds servers, ports, floating IPs, volumes and images whose node or image upload no longer exists, and
+    records in ZooKeeper whose owner no longer exists, and deletes them.
   - The module deletes a resource only when it carries the id of this tree (C(stackci_site), which is
     C(/nodepool/stackci/site) in ZooKeeper) and the name of this provider, or when a record of this tree names it. The
     resource must be found twice, some time apart, and be older than O(min_age). All other resources are listed as
@@ -39,7 +39,7 @@ options:
       - V(node) are nodes that must be deleted at a provider for which no launcher acts, such as those of an expired
         lease. The module deletes them, the server first, at once and whatever O(min_age) and O(max_deletions) are.
       - V(server), V(port), V(floating-ip), V(volume) and V(image) are resources of clouds. V(launch-record) is the
-        record of the launch of a node that does not exist any more.
+        record of the launch of a node that no longer exists.
       - V(empty-node) are node records without data, V(request-lock) the locks of deleted requests (older than 8 hours),
         V(lost-request) pending requests that no launcher serves (they become C(requested) again), V(document) the
         collection's own documents about requests, leases and pools that do not exist any more.
@@ -196,7 +196,7 @@ things:
       id: 6d2f3a64-9a5c-4a0c-8a3f-0d6f5b1d3c11
       name: np0000000042
       verdict: deleted
-      reason: made for node 0000000042 of this provider, which does not exist any more
+      reason: made for node 0000000042 of this provider, which no longer exists
       age: 4120.5
       first_seen: 1795198332.8
 counts:

@@ -22,7 +22,7 @@ options:
   ids:
     description:
       - The nodes.
-      - V(released) and V(absent) accept the id of a node that does not exist any more.
+      - V(released) and V(absent) accept the id of a node that no longer exists.
     type: list
     elements: str
     required: true

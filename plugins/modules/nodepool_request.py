@@ -333,7 +333,7 @@ planned:
   returned: in check mode
   type: list
   elements: str
-  sample: ["ask for a new set of nodes: there is no lease of this name yet"]
+  sample: ["request a new set of nodes: there is no lease with this name yet"]
 last_state:
   description: RV(requests) and RV(nodes) at the end of O(timeout).
   returned: when O(timeout) is over

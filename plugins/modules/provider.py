@@ -33,7 +33,7 @@ options:
   force:
     description:
       - Delete the records also while the configuration has the provider, a launcher acts for it or has registered it,
-        or nodes, launches, deletions in progress or uploads are left. Use it for a cloud that does not exist any more.
+        or nodes, launches, deletions in progress or uploads are left. Use it for a cloud that no longer exists.
       - Stop the launchers and builders of the provider first. Otherwise they write new records.
     type: bool
     default: false
@@ -56,7 +56,7 @@ EXAMPLES = r"""
   check_mode: true
   diff: true
 
-- name: Erase a provider whose cloud does not exist any more
+- name: Erase a provider whose cloud no longer exists
   stackci.nodepool.provider:
     config: /etc/nodepool/nodepool.yaml
     name: cloud1

@@ -22,7 +22,7 @@ description:
 options:
   ids:
     description:
-      - The requests. The id of a request that does not exist any more is accepted.
+      - The requests. The id of a request that no longer exists is accepted.
     type: list
     elements: str
     required: true

@@ -347,9 +347,9 @@ explanations:
   sample:
     - id: 100-0000000011
       state: requested
-      summary: "it waits at place 1 of the queue: 2 instances needed, 1 left in west/main"
+      summary: "it waits at place 1 in the queue: 2 instances needed, 1 left in west/main"
       waits_for: 2 instances needed, 1 left in west/main
-      unblocked_by: nodes are given back, or the limit of the pool or the quota of the cloud is raised
+      unblocked_by: nodes are released, or the limit of the pool or the quota of the cloud is raised
 """
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.looking import (

@@ -62,7 +62,7 @@ def refuse_clashes(data: Any, found: list[Host]) -> None:
     if clashes:
         more = f" and {len(clashes) - _MOST_NAMED} more" if len(clashes) > _MOST_NAMED else ""
         raise NodepoolError(
-            f"these have the same name and would be one host: {'; '.join(clashes[:_MOST_NAMED])}{more}. Rename one,"
+            f"these have the same name and would become one host: {'; '.join(clashes[:_MOST_NAMED])}{more}. Rename one,"
             " or give the nodes other names with hostname or hostnames, for instance nodepool.provider ~ '-' ~"
             " nodepool.node_id"
         )

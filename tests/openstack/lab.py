@@ -159,7 +159,7 @@ class RealSite(Site):
     def sweep(self, done: Callable[[], bool]) -> str:
         """Run the playbook that sweeps until *done*, three times at most; what it said last.
 
-        What hangs on a server is told for leaked only when the server is gone, so one run may not be enough.
+        What hangs on a server is told for leaked only when the server no longer exists, so one run may not be enough.
         """
         for _number in range(3):
             said = self.play("leak_cleanup.yml", leak_min_age=0, leak_wait=5)

@@ -26,7 +26,7 @@ from .text_file import LARGEST_FILE
 SERVICES = "/var/lib/nodepool/*/sessions"
 """The folders of the services that the roles install, by their defaults."""
 FORGET = 7 * 86400.0
-"""Age in seconds from which a copy is deleted if its nodepool.yaml does not exist any more."""
+"""Age in seconds from which a copy is deleted if its nodepool.yaml no longer exists."""
 _FIELDS = ("text", "secure_text")
 
 

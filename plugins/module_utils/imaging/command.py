@@ -107,12 +107,12 @@ def _program(image: Diskimage) -> list[str]:
     where = f"diskimages[{image.name}]: dib-cmd {image.dib_cmd!r}"
     if PACKAGE_DIRECTORY in image.dib_cmd:
         raise ConfigError(
-            [f"{where} means the directory of Nodepool's package with %p, which need not be there: write the path"]
+            [f"{where} uses %p for the directory of Nodepool's package, which may not exist here: write the path"]
         )
     try:
         words = shlex.split(image.dib_cmd)
     except ValueError as problem:
-        raise ConfigError([f"{where} cannot be split into words ({problem}): mend the quotes"]) from problem
+        raise ConfigError([f"{where} cannot be split into words ({problem}): correct the quotes"]) from problem
     if not words:
-        raise ConfigError([f"{where} names no program: write one, or leave dib-cmd out"])
+        raise ConfigError([f"{where} is empty: write the program to run, or remove dib-cmd"])
     return words

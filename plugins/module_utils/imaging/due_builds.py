@@ -144,7 +144,7 @@ def _wish(view: ImagesView, image: Diskimage, state: ImageState, request: int | 
     if lost:
         return (
             BuildCode.LOST,
-            f"the newest ready build has lost its files: images-dir has no {', '.join(lost)} of it",
+            f"the newest ready build has lost files: images-dir has no {', '.join(lost)} for it",
             None,
         )
     missing = _missing_formats(view, image, ready)
@@ -169,13 +169,13 @@ def _hindrance(
     if image.pause:
         return BuildCode.PAUSED, "paused in the configuration", None
     if state.paused is not None:
-        waits = "; the build that was asked for waits until that is taken back" if request is not None else ""
+        waits = "; the requested build waits until the pause ends" if request is not None else ""
         return BuildCode.PAUSED, f"paused{waits}", None
     if not wanted_formats(view, image.name):
         unknown = unknown_formats(view, image.name)
         if unknown:
-            return BuildCode.UNKNOWN, f"the image format of {', '.join(unknown)} cannot be told from clouds.yaml", None
-        return BuildCode.UNUSED, "no provider of the configuration lists it and it names no formats", None
+            return BuildCode.UNKNOWN, f"clouds.yaml does not show the image format of {', '.join(unknown)}", None
+        return BuildCode.UNUSED, "no provider in the configuration lists it, and it has no formats", None
     if state.locked and not holding:
         return BuildCode.BUILDING, f"being built{_where(state)}", None
     failures = state.notes.failures

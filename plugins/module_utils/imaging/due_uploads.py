@@ -99,19 +99,19 @@ def _verdict(
     view: ImagesView, provider_name: str, state: ImageState, image_format: str, build: Build | None, holding: bool
 ) -> Verdict:
     if view.config.providers[provider_name].diskimages[state.name].pause:
-        return UploadCode.PAUSED, "paused in the configuration of the provider", None
+        return UploadCode.PAUSED, "paused in the provider's configuration", None
     ready = state.ready_builds()
     if not ready:
         return UploadCode.NO_BUILD, "there is no ready build", None
     there = next((place for place, each in enumerate(ready) if state.has_ready_upload(each.id, provider_name)), None)
     if there == 0:
-        return UploadCode.CURRENT, "the newest ready build is there", None
+        return UploadCode.CURRENT, "the newest ready build is already uploaded", None
     if not image_format:
-        return UploadCode.UNKNOWN, "the image format of the provider cannot be told from clouds.yaml", None
+        return UploadCode.UNKNOWN, "clouds.yaml does not show the image format of the provider", None
     if build is None:
         return UploadCode.FORMAT, f"no ready build has {image_format}", None
     if there is not None and there <= ready.index(build):
-        return UploadCode.FORMAT, f"no newer build than the one that is there has {image_format}", None
+        return UploadCode.FORMAT, f"no build newer than the uploaded one has {image_format}", None
     if not holding and _is_under_way(view, state, build, provider_name):
         return UploadCode.UPLOADING, "being uploaded", None
     wanted = image_file(state.name, build.id, image_format)
@@ -126,7 +126,7 @@ def _missing(view: ImagesView, state: ImageState, build: Build, provider: str) -
     """Return MISSING, or BACKOFF while a failure is too recent. Failures of another build do not delay this one."""
     failures = state.upload_failures.get(provider, Failures())
     hold = failures.hold(view.now) if failures.build in ("", build.id) else None
-    return (UploadCode.BACKOFF, *hold) if hold else (UploadCode.MISSING, f"build {build.id} is not there", None)
+    return (UploadCode.BACKOFF, *hold) if hold else (UploadCode.MISSING, f"build {build.id} is not uploaded", None)
 
 
 def _is_here(view: ImagesView, wanted: str) -> bool:
@@ -137,10 +137,10 @@ def _missing_file(view: ImagesView, build: Build, wanted: str) -> Verdict | None
     if _is_here(view, wanted):
         return None
     if not view.is_from_here(build):
-        return UploadCode.ELSEWHERE, f"its files are with the builder on {build.builder or 'another host'}", None
+        return UploadCode.ELSEWHERE, f"its files are on the builder {build.builder or 'another host'}", None
     if view.files is None:
-        return UploadCode.ELSEWHERE, "images-dir cannot be seen from here", None
-    return UploadCode.NO_FILE, f"{wanted} is not in images-dir (any more)", None
+        return UploadCode.ELSEWHERE, "images-dir is not visible from here", None
+    return UploadCode.NO_FILE, f"{wanted} is not (or no longer) in images-dir", None
 
 
 def judge_choice(
@@ -177,7 +177,7 @@ def _chosen_verdict(
 ) -> Verdict:
     state, provider = view.image(case.image), case.provider
     if not case.format:
-        return UploadCode.UNKNOWN, "the image format of the provider cannot be told from clouds.yaml", None
+        return UploadCode.UNKNOWN, "clouds.yaml does not show the image format of the provider", None
     if build is None and build_id is None:
         return case.code, case.reason, case.at
     if build is None or build.state != BuildState.READY:
@@ -190,7 +190,7 @@ def _chosen_verdict(
     if not holding and _is_under_way(view, state, build, provider):
         return UploadCode.UPLOADING, "being uploaded", None
     if state.has_ready_upload(build.id, provider):
-        return UploadCode.CURRENT, f"build {build.id} is there", None
+        return UploadCode.CURRENT, f"build {build.id} is already uploaded", None
     if view.config.providers[provider].diskimages[case.image].pause:
-        return UploadCode.PAUSED, "paused in the configuration of the provider", None
+        return UploadCode.PAUSED, "paused in the provider's configuration", None
     return _missing(view, state, build, provider)

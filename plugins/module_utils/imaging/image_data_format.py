@@ -86,9 +86,9 @@ def read_image_data(text: str, file: str) -> dict[str, str]:
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as problem:
-        raise ConfigError([f"{file}: is no JSON: {problem}; export it again"]) from problem
+        raise ConfigError([f"{file}: is not JSON: {problem}: export it again"]) from problem
     if not isinstance(document, dict):
-        raise ConfigError([f"{file}: is no JSON object of paths: export it again"])
+        raise ConfigError([f"{file}: is not a JSON object of paths: export it again"])
     problems = [text for path, value in document.items() for text in _problems(path, value)]
     if problems:
         more = [f"and {len(problems) - _MOST_PROBLEMS} more"] if len(problems) > _MOST_PROBLEMS else []
@@ -99,16 +99,16 @@ def read_image_data(text: str, file: str) -> dict[str, str]:
 def _problems(path: str, value: object) -> Iterable[str]:
     place = Place.of(path)
     if place is None:
-        yield f"{path!r} is no path of a build, an upload or a pause flag below {paths.IMAGES}"
+        yield f"{path!r} is not the path of a build, an upload or a pause flag below {paths.IMAGES}"
     elif not isinstance(value, str):
-        yield f"the value of {path} is no text"
+        yield f"the value of {path} is not a text"
     elif place.build is not None:
         try:
             known = parse(value.encode("utf-8")) is not None
         except UnicodeEncodeError:
             known = False
         if not known:
-            yield f"the value of {path} is no JSON object"
+            yield f"the value of {path} is not a JSON object"
         if place.upload is not None and int(place.upload) > HIGHEST_UPLOAD:
             yield f"the number of {path} is above {HIGHEST_UPLOAD}: remove the upload from the file"
 

@@ -95,7 +95,7 @@ class Failures:
         if not self.count or now >= until:
             return None
         often = "once" if self.count == 1 else f"{self.count} times in a row"
-        return f"failed {often}, tried again in {span(until - now)}; last error: {self.error}", until
+        return f"failed {often}, next attempt in {span(until - now)}; last error: {self.error}", until
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any] | None) -> Failures:

@@ -127,7 +127,7 @@ def plan_deletions(view: ImagesView) -> list[Deletion]:
             elif build.state == BuildState.READY:
                 files += _uploaded_formats(view, state, build)
         records += [
-            DeleteBuild(name, build_id, DeletionCode.LEFT_OVER, "its record is empty: a deleted build was locked")
+            DeleteBuild(name, build_id, DeletionCode.LEFT_OVER, "its record is empty: a client locked a deleted build")
             for build_id in sorted(state.empty)
             if not state.uploads_of(build_id)
         ]
@@ -218,7 +218,7 @@ def holders(view: ImagesView, state: ImageState, build: Build) -> str:
     if is_being_built(view, build):
         return "being built"
     if build.state == BuildState.BUILDING and view.is_ours(build):
-        return "abandoned: the builder here marks it failed at its next pass"
+        return "abandoned: the builder on this host marks it failed at its next pass"
     held = sorted({upload.provider for upload in state.uploads_of(build.id) if upload.state != UploadState.DELETING})
     strangers = [name for name in held if name not in view.config.providers]
     if strangers:
@@ -248,16 +248,16 @@ def _upload_verdict(view: ImagesView, state: ImageState, build: Build, upload: U
         if view.may_be_listed_elsewhere(build):
             return None
         if not view.lists(state.name):
-            return DeletionCode.REMOVED, f"image {state.name} is not in the configuration any more"
-        return DeletionCode.REMOVED, f"provider {upload.provider} does not list image {state.name} any more"
+            return DeletionCode.REMOVED, f"image {state.name} is no longer in the configuration"
+        return DeletionCode.REMOVED, f"provider {upload.provider} no longer lists image {state.name}"
     if upload.state == UploadState.FAILED:
         return DeletionCode.FAILED, "the upload failed"
     if upload.state == UploadState.UPLOADING:
-        return DeletionCode.ABANDONED, "the builder that uploaded it was ended meanwhile"
+        return DeletionCode.ABANDONED, "its builder ended during the upload"
     if build.state == BuildState.DELETING:
         return DeletionCode.ASKED, f"build {build.id} is marked for deletion"
     if upload.path in view.lost:
-        return DeletionCode.LOST, "its image is not in the cloud any more"
+        return DeletionCode.LOST, "its image is no longer in the cloud"
     kept = kept_uploads(state, upload.provider, view.lost)
     if any(upload.path == each.path for each in kept):
         return None
@@ -265,7 +265,7 @@ def _upload_verdict(view: ImagesView, state: ImageState, build: Build, upload: U
     if twin is not None:
         return DeletionCode.SURPLUS, f"provider {upload.provider} has this build twice; upload {twin.id} is in use"
     if build.state == BuildState.READY or not is_being_built(view, build):
-        return DeletionCode.OLD, f"provider {upload.provider} has two newer ones"
+        return DeletionCode.OLD, f"provider {upload.provider} has two newer uploads"
     return None
 
 
@@ -284,13 +284,13 @@ def _mark(view: ImagesView, state: ImageState, build: Build) -> MarkBuild | None
     if not view.lists(state.name):
         if view.may_be_listed_elsewhere(build):
             return None
-        return MarkBuild(build, DeletionCode.REMOVED, f"image {state.name} is not in the configuration any more")
+        return MarkBuild(build, DeletionCode.REMOVED, f"image {state.name} is no longer in the configuration")
     if build.state == BuildState.FAILED:
         return MarkBuild(build, DeletionCode.FAILED, "the build failed")
     if build.state == BuildState.BUILDING:
         age = span(view.now - (build.state_time or 0.0))
-        return MarkBuild(build, DeletionCode.ABANDONED, f"it was begun {age} ago and no builder is making it any more")
-    return MarkBuild(build, DeletionCode.OLD, "there are two newer ready builds and no provider needs it")
+        return MarkBuild(build, DeletionCode.ABANDONED, f"it was begun {age} ago and no builder is working on it")
+    return MarkBuild(build, DeletionCode.OLD, "there are two newer ready builds, and no provider needs it")
 
 
 # -- files ------------------------------------------------------------------------------------------------------------

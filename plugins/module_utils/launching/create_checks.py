@@ -48,22 +48,22 @@ def unfit(spec: ServerSpec, from_request: Collection[str]) -> Unfit | None:
 
 def _problems(spec: ServerSpec) -> Iterator[tuple[str, str]]:
     if len(spec.name) > LONGEST:
-        yield "name", f"the name of the server has {len(spec.name)} characters, nova allows {LONGEST}"
+        yield "name", f"the name of the server has {len(spec.name)} characters, but nova allows {LONGEST}"
     for key, value in spec.metadata.items():
         short = key if len(key) <= _SHOWN else f"{key[:_SHOWN]}…"
         if len(key) > LONGEST:
-            yield key, f"the metadata key {short} has {len(key)} characters, nova allows {LONGEST}"
+            yield key, f"the metadata key {short} has {len(key)} characters, but nova allows {LONGEST}"
         if not _KEY.fullmatch(key):
             yield (
                 key,
                 f"the metadata key {short!r} has characters that nova does not allow: use letters, digits, - _ : .",
             )
         if len(value) > LONGEST:
-            yield key, f"the value of metadata {short} has {len(value)} characters, nova allows {LONGEST}"
+            yield key, f"the value of metadata {short} has {len(value)} characters, but nova allows {LONGEST}"
     if len(spec.metadata) > METADATA_ITEMS:
         yield "metadata", f"the server would have {len(spec.metadata)} metadata items, nova allows {METADATA_ITEMS}"
     if spec.userdata is not None:
         size = len(base64.b64encode(spec.userdata.encode()))
         if size > USER_DATA:
             text = f"userdata has {size} characters in base64, nova allows {USER_DATA}"
-            yield "user_data", f"{text}: let the image or a first step of the job fetch the rest"
+            yield "user_data", f"{text}: make it shorter, and let the image or the job fetch the rest"

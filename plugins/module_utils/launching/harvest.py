@@ -52,7 +52,7 @@ class Harvest:
             return ""
         self._told_at = now
         made, usable = amount(created, "server"), amount(ready, "node")
-        return f"{made} created, {usable} ready and {amount(wasted, 'server')} given up in ten minutes"
+        return f"{made} created, {usable} ready and {amount(wasted, 'server')} abandoned in ten minutes"
 
     def document(self) -> dict[str, Any]:
         """Return the counts by minute as they are stored."""

@@ -102,7 +102,7 @@ RULES = (
     # nova of before 2018 says so too when a build failed on each host it was tried on.
     Rule(
         owner.UNKNOWN,
-        "the build failed on every host on which nova tried it",
+        "the build failed on every host that nova tried",
         calls=FAULT,
         words=r"exceeded max(imum)?( number of retries| scheduling attempts)|exhausted all hosts",
     ),
@@ -165,7 +165,7 @@ RULES = (
     ),
     Rule(
         owner.CAPACITY,
-        "a quota or a limit is used up",
+        "a quota or a limit is exhausted",
         types=frozenset({"OverQuota", "QuotaExceeded"}),
         words=r"quota(?!.{0,120}(could not be found|\bexists\b))|limitexceeded"
         r"|limit exceeded|is over (a )?limit|too many servers in group"
@@ -192,7 +192,7 @@ RULES = (
     ),
     Rule(
         owner.IMAGE,
-        "the image is not usable, or too large for the flavor",
+        "the image is unusable, or too large for the flavor",
         words=r"flavor's (memory|disk) is (too small|smaller)|can not find requested image|failed to get image"
         r"|image \S+ (is not active|could not be found|is unacceptable)|image is (invalid|unacceptable|corrupt)"
         r"|imageunacceptable|invalid image|image verification failed|no disk image found|converted to raw"
@@ -233,7 +233,7 @@ RULES = (
     ),
     Rule(
         owner.LABEL,
-        "the security group does not exist, or two have its name",
+        "the security group does not exist, or its name is ambiguous",
         statuses=_these(400, 404, 409),
         types=frozenset({"SecurityGroupNotFound"}),
         words=r"security.?group.{0,200}(not found|could not be found)|unable to find security.?group"
@@ -242,7 +242,7 @@ RULES = (
     ),
     Rule(
         owner.LABEL,
-        "the network does not exist, or is none that servers may use",
+        "the network does not exist, or servers may not use it",
         statuses=_these(400, 403, 404, 409),
         types=frozenset({"NetworkNotFound", "NoUniqueMatch"}),
         words=r"network \S+ could not be found|automatically allocate a network|requires a subnet"
@@ -259,7 +259,7 @@ RULES = (
     ),
     Rule(
         owner.LABEL,
-        "the network does not let servers in",
+        "the network does not accept servers",
         calls=FAULT,
         words=r"not allowed to create an interface on external network|network \S+ could not be found",
         names="network",

@@ -146,11 +146,11 @@ def plan_present(
     :raises LeaseError: when the lease exists with other labels or another count.
     """
     if lease is None:
-        return LeasePlan(actions=[*_strays(spec.name, None, view), Begin("there is no lease of this name yet")])
+        return LeasePlan(actions=[*_strays(spec.name, None, view), Begin("there is no lease with this name yet")])
     if lease.labels != list(spec.labels) or len(lease.sets) != spec.count:
         raise LeaseError(
             f"lease {lease.name} exists with {len(lease.sets)} x {lease.labels}, but {spec.count} x {list(spec.labels)}"
-            " was asked for: release it first (state: absent) or use another name"
+            " was requested: release it first (state: absent) or use another name"
         )
     lost = [node for node in lease.node_ids if not is_held(view.nodes.get(node), lease.name, now)]
     if lost:
@@ -224,10 +224,10 @@ def _strays(name: str, lease: Lease | None, view: LeaseView) -> list[Action]:
             kept_nodes.update(view.requests[own].nodes)
     for request in sorted(view.requests.values(), key=lambda item: item.id):
         if belongs(request, name) and request.id not in kept_requests:
-            actions.append(DropRequest("it is not part of the lease as it is now", request.id))
+            actions.append(DropRequest("it is no longer part of the lease", request.id))
     for node in _marked(name, view):
         if node.id not in kept_nodes:
-            actions.append(Release("it is not part of the lease as it is now", node.id))
+            actions.append(Release("it is no longer part of the lease", node.id))
     return actions
 
 
@@ -254,7 +254,7 @@ def _plan_set(
     if part.request is None:
         made = min((request.id for request in _requests_for(lease, number, view)), default=None)
         plan.actions.append(
-            Ask(f"set {number + 1} has not been asked for", number)
+            Ask(f"set {number + 1} has not been requested", number)
             if made is None
             else Adopt(f"it was made for set {number + 1}", number, made)
         )
@@ -263,7 +263,7 @@ def _plan_set(
     if request is None:
         if part.request in seen:
             plan.failures[part.request] = f"request {part.request} was deleted by another client"
-        plan.actions.append(Forget(f"request {part.request} does not exist any more", number))
+        plan.actions.append(Forget(f"request {part.request} no longer exists", number))
     elif request.state == RequestState.FAILED:
         plan.failures[request.id] = f"request {request.id} for {', '.join(request.node_types)} failed"
         _give_up(plan, number, request, "the request failed")
@@ -291,7 +291,7 @@ def _take_over(
         for node in request.nodes
     )
     if request.id in broken or not usable:
-        _give_up(plan, number, request, "not all nodes of the request are its own any more")
+        _give_up(plan, number, request, "some nodes of the request no longer belong to it")
         return
     reason = f"request {request.id} is fulfilled"
     plan.actions += [

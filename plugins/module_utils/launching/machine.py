@@ -275,7 +275,7 @@ def failed(
     :param whose: the owner of the failure. It alone decides whether the launch may ever be given up for it.
     """
     launch.owner = whose
-    # That no server came of an unanswered create tells less than why it was not answered.
+    # That an unanswered create produced no server tells less than why it was not answered.
     launch.trouble = (launch.trouble if launch.phase == Phase.UNCLEAR else "") or text
     launch.thrown += launch.server_id is not None
     course, counted = COURSES[whose], counts(failure, whose)

@@ -75,7 +75,9 @@ def decide(
     if wish.state == ABSENT:
         return _written(node, NodeState.DELETING, now)
     if node.state in _LEAVING:
-        return Verdict(refusal=f"node {node.id} is {node.state}: its server is deleted and cannot be held any more")
+        return Verdict(
+            refusal=f"node {node.id} is {node.state}: its server is being deleted, so it can no longer be held"
+        )
     if node.state in _COMING and not done:
         return Verdict(refusal=f"node {node.id} is {node.state}: it can be held when it is ready", busy=True)
     return _held(node, wish, now)

@@ -102,7 +102,7 @@ class Sign:
 SIGNS = (
     Sign(
         owner.NETWORK,
-        "in its networks servers answer, but none in its zone, where another image or server was tried, too",
+        "servers answer in its networks, but none in its zone, where another image or server was also tried",
         lambda around: around.zone_silent,
     ),
     Sign(
@@ -112,7 +112,7 @@ SIGNS = (
     ),
     Sign(
         owner.LABEL,
-        "its image and its networks work for other labels, and its launch has failed for ten minutes",
+        "its image and networks work for other labels, but its launches have failed for ten minutes",
         lambda around: (
             around.persistent and (around.same_here or (around.others_here and (around.same_there or around.before)))
         ),
@@ -124,22 +124,23 @@ SIGNS = (
     ),
     Sign(
         owner.UNKNOWN,
-        "other images answer in the same networks, and its image does in others or did before",
+        "other images answer in the same networks, and its image answers in other networks or did before",
         lambda around: around.others_here and (around.same_there or around.before),
     ),
     Sign(
         owner.IMAGE,
-        "other images answer in the same networks, its image nowhere",
+        "other images answer in the same networks, but its image answers nowhere",
         lambda around: around.others_here,
     ),
     Sign(
         owner.NETWORK,
-        "nothing answers in its networks; its image does in others",
+        "nothing answers in its networks, but its image answers in others",
         lambda around: around.same_there,
     ),
     Sign(
         owner.NETWORK,
-        "nothing answers in its networks, where another image was tried, or its own did before; others do elsewhere",
+        "nothing answers in its networks, where another image was tried or its own answered before; servers"
+        " elsewhere answer",
         lambda around: around.others_there and (around.silent_here or around.before),
     ),
     Sign(
@@ -154,7 +155,7 @@ SIGNS = (
     ),
     Sign(
         owner.US,
-        "nothing answers in this cloud, and nothing in any other that was tried",
+        "nothing answers in this cloud or in any other that was tried",
         lambda around: around.clouds_silent and not around.clouds_answer,
     ),
     Sign(
@@ -164,10 +165,12 @@ SIGNS = (
     ),
     Sign(
         owner.NETWORK,
-        "nothing answers in this cloud: another image does not either, or its image did before",
+        "nothing answers in this cloud: another image does not answer either, or its own answered before",
         lambda around: around.silent_here or around.before,
     ),
-    Sign(owner.IMAGE, "nothing else was tried: boot-timeout and launch-retries decide", lambda around: True),
+    Sign(
+        owner.IMAGE, "no other image or network was tried: boot-timeout and launch-retries apply", lambda around: True
+    ),
 )
 """Ordered: the first row that holds decides."""
 

@@ -116,8 +116,8 @@ def resolve_networks(
             wrong.append(_several("networks", name, usable, f"use an id in {remedy}"))
         elif found:
             wrong.append(
-                f"network {name!r} ({found[0].id}) has no subnet, and nova connects no server to it: create a subnet,"
-                f" or correct {remedy}"
+                f"network {name!r} ({found[0].id}) has no subnet, so nova cannot connect a server to it: create"
+                f" a subnet, or correct {remedy}"
             )
         else:
             every = sorted(network.name or network.id for network in networks)
@@ -138,18 +138,18 @@ def _left_to_nova(networks: Sequence[Network]) -> Iterator[str]:
     remedy = "add networks to the pool"
     if len(choice) > 1:
         yield (
-            f"it names no networks, and nova does not choose between the {len(choice)} that the project may use"
+            f"it has no networks, and nova does not choose between the {len(choice)} that the project may use"
             f" ({', '.join(sorted(f'{network.name} ({network.id})' for network in choice))}): {remedy}"
         )
     elif not choice:
         yield (
-            "it names no networks, and the project has none of its own and no shared one, so that a server would get no"
-            f" address: {remedy}"
+            "it has no networks, and the project has neither its own nor a shared one, so a server would get no"
+            " address: {remedy}"
         )
     elif not choice[0].has_subnet:
         yield (
-            f"it names no networks, and the only one that the project may use ({_shown(choice)}) has no subnet, so that"
-            f" nova connects no server to it: create a subnet, or {remedy}"
+            f"it has no networks, and the only one that the project may use ({_shown(choice)}) has no subnet,"
+            f" so nova cannot connect a server to it: create a subnet, or {remedy}"
         )
 
 
@@ -215,7 +215,7 @@ def upload_problem(image: Image | None, where: str = "the cloud") -> str | None:
     :param image: None when glance does not know the id.
     """
     if image is None:
-        return f"is not in {where} any more"
+        return f"is no longer in {where}"
     return None if image.status == ACTIVE else unusable_image(image)
 
 
@@ -238,7 +238,7 @@ def fallback_remark(images: Sequence[Image]) -> str | None:
     older = [image for image in images if image.status == ACTIVE]
     if not older:
         return None
-    return f"its image {newest.name!r} {unusable_image(newest)}; until then nodes boot from {_newest(older).name!r}"
+    return f"its image {newest.name!r} {unusable_image(newest)}; until then, nodes boot from {_newest(older).name!r}"
 
 
 def _newest(images: Sequence[Image]) -> Image:
@@ -248,16 +248,16 @@ def _newest(images: Sequence[Image]) -> Image:
 def unusable_image(image: Image) -> str:
     """Return why no server is made of the image, and the remedy: ``is deactivated (1f…): reactivate it (…)``."""
     if image.status == ACTIVE and image.unlisted == "community":
-        return f"is a community image ({image.id}), which glance does not list by name: use image-id"
+        return f"is a community image ({image.id}), and glance does not list those by name: use image-id"
     if image.status == ACTIVE and image.unlisted:
-        return f"is hidden ({image.id}): use image-id, or show it again (openstack image set --unhidden {image.id})"
+        return f"is hidden ({image.id}): use image-id, or unhide it (openstack image set --unhidden {image.id})"
     if image.status == "deactivated":
         return f"is deactivated ({image.id}): reactivate it (openstack image set --activate {image.id})"
     if image.status == "queued":
-        return f"is queued ({image.id}), it has no data yet: upload its data"
+        return f"is queued ({image.id}) and has no data yet: upload its data"
     if image.status in ARRIVING:
-        return f"is {image.status} ({image.id}), it is not complete yet: wait until it is active"
-    return f"is {image.status} ({image.id}): upload it anew"
+        return f"is {image.status} ({image.id}) and is not complete yet: wait until it is active"
+    return f"is {image.status} ({image.id}): upload it again"
 
 
 def floating_problems(
@@ -295,7 +295,8 @@ def floating_problems(
         return
     if sources and fixed:
         yield (
-            f"neutron makes no floating IP of {_shown(sources)} for a port in {_shown(fixed)}: no router connects them,"
+            f"neutron cannot create a floating IP from {_shown(sources)} for a port in {_shown(fixed)}: no"
+            f" router connects them,"
             " or the external network has no IPv4 subnet. Connect a router, or name the networks that can be used under"
             " 'networks' of the cloud in clouds.yaml, with nat_source: true (floating IPs come from it) and"
             " nat_destination: true (they lead to it)"

@@ -123,14 +123,14 @@ def explain(new: Face, clash: Clash) -> str:
     key = fingerprint(min(clash.keys)) if clash.keys else ""
     if clash.address and key:
         return (
-            f"{me} answers with the address and the host key {key} of {whose}: one machine answers for both; "
-            "look for an instance that still runs on a hypervisor although nova has deleted it"
+            f"{me} answers with the address and the host key {key} of {whose}: one machine answers for both:"
+            f" look for an instance that nova has deleted but that still runs on a hypervisor"
         )
     if clash.address:
-        return f"{me} has the address of {whose}: look for ports with equal addresses in neutron"
+        return f"{me} has the address of {whose}: look for ports with the same address in neutron"
     return (
-        f"{me} answers with the host key {key} of {whose} at {other.address}: either one machine answers at both "
-        "addresses, or the image ships its host keys: remove /etc/ssh/ssh_host_* from the image"
+        f"{me} answers with the host key {key} of {whose} at {other.address}: either one machine answers at"
+        f" both addresses, or the image contains host keys: remove /etc/ssh/ssh_host_* from the image"
     )
 
 

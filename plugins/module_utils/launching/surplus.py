@@ -111,7 +111,7 @@ def _why_no_place(snapshot: Snapshot, rooms: Rooms, label: str) -> str:
     """Return why each pool that offers the label cannot hold one more node, in the order of the pools' names."""
     offering = sorted((pool for pool in snapshot.pools if label in pool.offers), key=lambda pool: pool.where)
     texts = (_hindrance(snapshot, rooms, pool, label) for pool in offering)
-    return "; ".join(dict.fromkeys(texts)) or "no pool that this launcher acts for offers it"
+    return "; ".join(dict.fromkeys(texts)) or "no pool of this launcher offers it"
 
 
 def _hindrance(snapshot: Snapshot, rooms: Rooms, pool: PoolState, label: str) -> str:
@@ -120,7 +120,7 @@ def _hindrance(snapshot: Snapshot, rooms: Rooms, pool: PoolState, label: str) ->
     if reason is not None:
         return reason.text()
     if rooms.has_reservation(pool):
-        return f"the room of {pool.where} is kept for requests that wait"
+        return f"the room of {pool.where} is reserved for waiting requests"
     if rooms.launches_left(pool) < 1:
         return Reason(reasons.CONCURRENCY, {"where": pool.where, "launching": rooms.launching(pool)}).text()
     if not rooms.may_build(pool):

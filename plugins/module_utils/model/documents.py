@@ -51,7 +51,7 @@ def why_unreadable(data: bytes | None) -> str | None:
 def _read(data: bytes) -> tuple[dict[str, Any] | None, str | None, bool]:
     """Return the JSON object, None, and whether it is certainly clean; or None, the problem, and False."""
     if len(data) > LARGEST_DOCUMENT:
-        return None, f"it has {len(data)} bytes, and more than {LARGEST_DOCUMENT} cannot be changed safely", False
+        return None, f"it has {len(data)} bytes, but only {LARGEST_DOCUMENT} can be changed safely", False
     clean = True
     try:
         try:
@@ -298,7 +298,7 @@ class Document:
 
     def lack(self) -> str:
         """Return the problem of a broken document, as a part of a sentence."""
-        return f"it needs {' and '.join(self.NEEDED)}, and one of them is missing or of a wrong type"
+        return f"it needs {' and '.join(self.NEEDED)}, but one of them is missing or has the wrong type"
 
     def complete(self, document: Mapping[str, Any]) -> None:
         """Set attributes that depend on more than one key of *document*."""
@@ -355,6 +355,6 @@ class StatefulDocument(Document):
         """
         if state not in self.STATES:
             known = ", ".join(sorted(self.STATES))
-            raise ValueError(f"{state!r} is no state of a {type(self).__name__}; there are {known}")
+            raise ValueError(f"{state!r} is not a state of a {type(self).__name__}; use one of {known}")
         self.state = state
         self.state_time = now

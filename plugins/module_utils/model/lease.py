@@ -78,17 +78,17 @@ class LeaseSpec:
         problems = []
         if not _NAME.fullmatch(self.name):
             problems.append(
-                f"name {self.name!r} cannot be used: a lease's name has 1 to 128 characters, begins with a letter or a"
-                " digit and goes on with letters, digits and . _ @ : + = -"
+                f"name {self.name!r} cannot be used: the name of a lease has 1 to 128 characters, starts with a letter"
+                " or a digit, and contains only letters, digits and . _ @ : + = -"
             )
         if self.count < 1:
-            problems.append(f"count is {self.count}: ask for at least 1 set")
+            problems.append(f"count is {self.count}: request at least 1 set")
         if not 0 <= self.priority <= 999:
             problems.append(f"priority is {self.priority}: it must be between 0 and 999")
         if self.expires < 1:
             problems.append(f"expires is {self.expires}: a lease lasts at least 1 second")
         if any(not label.strip() for label in self.labels):
-            problems.append("labels has an empty entry: name a label of nodepool.yaml")
+            problems.append("labels has an empty entry: use the name of a label in nodepool.yaml")
         for key, text in (("owner", self.owner), ("reason", self.reason)):
             if len(text) > LONGEST_WORDS or not is_printable(text):
                 problems.append(f"{key} must be one line of at most {LONGEST_WORDS} characters")
@@ -152,7 +152,7 @@ class Lease(Stored):
             return super().from_document(document)
         except BadDocument as problem:
             raise LeaseError(
-                f"the document of lease {document.get('name')!r} in ZooKeeper cannot be used: {problem};"
+                f"the document of lease {document.get('name')!r} in ZooKeeper cannot be used: {problem}:"
                 " release its nodes by hand and delete the document"
             ) from problem
 

@@ -24,7 +24,7 @@ def listed(wanted: str, names: Sequence[str], shown: Mapping[str, str] | None = 
     ordered = [*near, *(name for name in each if name not in near)]
     told = [(shown or {}).get(name, name) for name in ordered[:MOST]]
     more = len(ordered) - len(told)
-    return ", ".join(told) + (f" and {more} more" if more else "") if told else "none at all"
+    return ", ".join(told) + (f" and {more} more" if more else "") if told else "none"
 
 
 def not_offered(what: str, wanted: str, names: Sequence[str], remedy: str) -> str:

@@ -18,15 +18,15 @@ US = "us"
 UNKNOWN = "unknown"
 
 SENTENCES = {
-    REQUEST: "the request asks for something that cannot be: its requestor must change it",
-    LABEL: "the label or its pool is configured with something that cannot be: change nodepool.yaml",
-    IMAGE: "the image does not work with the flavor, or one of them is not usable: change the image or the flavor",
-    ACCOUNT: "the cloud does not let this account do it: change the credentials or the policy",
-    CAPACITY: "something is used up (quota, hosts, addresses, ports, volumes or floating IPs): it is tried again",
-    NETWORK: "servers get no network, or cannot be reached by it: change the network or its settings",
-    CLOUD: "the API of the cloud is in trouble: it is tried again",
-    US: "a limit or a task of this launcher: it goes on by itself",
-    UNKNOWN: "nothing shows yet whose fault it is: it is tried again",
+    REQUEST: "the request asks for something impossible: its requestor must change it",
+    LABEL: "the label or its pool is configured with something impossible: change nodepool.yaml",
+    IMAGE: "the image does not work with the flavor, or one of them is unusable: change the image or the flavor",
+    ACCOUNT: "the cloud does not allow this account to do it: change the credentials or the policy",
+    CAPACITY: "a resource is exhausted (quota, hosts, addresses, ports, volumes or floating IPs): the launcher retries",
+    NETWORK: "servers get no network, or cannot be reached over it: change the network or its settings",
+    CLOUD: "the API of the cloud is failing: the launcher retries",
+    US: "a limit or a task of this launcher: it continues by itself",
+    UNKNOWN: "the cause is not known yet: the launcher retries",
 }
 """Each owner with one sentence for people: whose fault it is, and who must act."""
 

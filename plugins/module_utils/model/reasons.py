@@ -70,20 +70,20 @@ LEASE_EXPIRED = "lease-expired"
 REQUEST_GONE = "request-gone"
 
 _TEXTS = {
-    CONCURRENCY: "{where} has as many launches under way as its max-concurrency allows: {launching:.12g}",
-    BUILDING: "the cloud of {where} builds {count:.12g} at a time best, and so many are under way",
+    CONCURRENCY: "{where} has reached its max-concurrency: {launching:.12g} in progress",
+    BUILDING: "the cloud of {where} is fastest with {count:.12g} builds at a time, and that many are in progress",
     IMAGE_BUILDING: "the image {image} of label {label} is being built or uploaded for {where}",
-    IMAGE_GONE: "image {image} of build {build} {fate}, and no older one is there",
+    IMAGE_GONE: "image {image} of build {build} {fate}, and there is no older one",
     FOREIGN_FIRST: "pool {where} of another launcher comes first (priority or preferred provider)",
     FROZEN: "{where} refused creates for {resource} ({text}); next attempt in {seconds:.0f} s",
-    STARTING: "{where}: earlier launches are on their way to the cloud first",
+    STARTING: "{where}: earlier launches are sent to the cloud first",
     BREAKER: "{where}: launches of {image} with {flavor} failed {count:g} times in a row; next try in {seconds:.0f} s",
     FACTS_UNREAD: "{where}: waiting for the first answers of its API",
     PROVIDER_TROUBLE: "provider {where}: {text}",
     NOT_ACTING: "this launcher does not act for {where}",
-    UNANSWERED: "{where}: nova has not answered the create yet; its server is waited for",
-    RETRYING: "{where}: the latest attempt of its launch came to nothing: {text}",
-    POOL_GONE: "{where} is not in the configuration any more",
+    UNANSWERED: "{where}: nova has not answered the create yet; waiting for its server",
+    RETRYING: "{where}: the latest launch attempt failed: {text}",
+    POOL_GONE: "{where} is no longer in the configuration",
     POOL_DISABLED: "{where} has max-servers 0",
     LABEL_UNKNOWN: "{where} does not offer label {label}",
     LABEL_BROKEN: "{where} is not usable for label {label}: {text}",
@@ -91,17 +91,17 @@ _TEXTS = {
     LAUNCH_FAILED: "{where}: launches failed: {text}",
     FITS: "fits into {where}",
     REUSE: "uses {count:.12g} of the ready nodes of {where}",
-    MIN_READY: "min-ready of label {label}: {have:.12g} of {wanted:.12g}",
+    MIN_READY: "min-ready of label {label}: {have:.12g} of {wanted:.12g} nodes",
     ROOM_NEEDED: "request {request} needs the room of this idle node",
     USED: "the node is {state} and no client holds it",
-    SURPLUS: "idle for {age:.0f} s, and neither a request nor min-ready wants it",
-    AGED: "ready for {age:.0f} s, max-ready-age is {limit:.12g} s",
-    HELD_TOO_LONG: "held for {age:.0f} s, the limit is {limit:.12g} s",
+    SURPLUS: "idle for {age:.0f} s, and neither a request nor min-ready needs it",
+    AGED: "ready for {age:.0f} s, but max-ready-age is {limit:.12g} s",
+    HELD_TOO_LONG: "held for {age:.0f} s, but the limit is {limit:.12g} s",
     SERVER_GONE: "{where} lists its server {server} as {status}: it cannot be used",
-    SPARE_SILENT: "its server {server} in {where} does not answer by ssh any more: {text}",
-    OWNER_GONE: "the launch has no owner any more",
+    SPARE_SILENT: "its server {server} in {where} no longer answers by ssh: {text}",
+    OWNER_GONE: "the launch no longer has an owner",
     LEASE_EXPIRED: "the lease {lease} of this request has expired",
-    REQUEST_GONE: "request {request} does not exist any more",
+    REQUEST_GONE: "request {request} no longer exists",
 }
 
 _NARROW_TEXT = "{where} has no {resource} ({text}); next attempt in {seconds:.0f} s"
@@ -177,7 +177,7 @@ class Reason:
         if self.code == TENANT_LIMIT:
             text = f"{needed} needed, tenant {figures['tenant']}"
             if figures["needed"] > figures["limit"]:
-                return f"{text} may never have more than its limit of {figures['limit']:.12g}"
+                return f"{text} can never have more than its limit of {figures['limit']:.12g}"
             return f"{text} has {max(0, figures['left']):.12g} left of its limit of {figures['limit']:.12g}"
         if self.code == NO_ROOM:
             text = f"{needed} needed, {max(0, figures['left']):.12g} left in {figures['where']}"

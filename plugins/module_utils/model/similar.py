@@ -34,4 +34,4 @@ def hint(name: str, names: Iterable[str]) -> str:
     known = sorted(set(names))
     rest = len(known) - MOST_SHOWN
     listed = ", ".join(known[:MOST_SHOWN]) + (f" and {rest} more" if rest > 0 else "")
-    return did_you_mean(name, known) or (f"there are {listed}" if known else "there is none at all")
+    return did_you_mean(name, known) or (f"there are {listed}" if known else "there are none")

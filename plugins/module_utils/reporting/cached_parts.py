@@ -20,12 +20,12 @@ def sound_parts(stored: Any) -> tuple[dict[str, Part], str]:
     if stored is None:
         return {}, ""
     if not isinstance(stored, Mapping):
-        return {}, "the cache of the inventory is damaged and not used: it holds no mapping"
+        return {}, "the inventory cache is damaged and is ignored: it is not a mapping"
     good = {str(name): dict(part) for name, part in stored.items() if _is_sound(str(name), part)}
     bad = [str(name) for name in stored if str(name) not in good]
     if not bad:
         return good, ""
-    return good, f"the cache of the inventory is damaged for {', '.join(bad)}, which is listed again"
+    return good, f"the inventory cache is damaged for {', '.join(bad)}; listing again"
 
 
 def _is_sound(name: str, part: Any) -> bool:

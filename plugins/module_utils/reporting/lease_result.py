@@ -91,10 +91,10 @@ def preview_diff(status: LeaseStatus) -> dict[str, Any]:
 def _sentence(action: Action) -> str:
     """Return a sentence about what would be done and why."""
     verbs = {
-        "Begin": "ask for a new set of nodes",
-        "Ask": "ask for the nodes of a set",
-        "Adopt": "go on with a request that was made before",
-        "Forget": "ask for the nodes of a set again",
+        "Begin": "request a new set of nodes",
+        "Ask": "request the nodes of a set",
+        "Adopt": "continue an earlier request",
+        "Forget": "request the nodes of a set again",
         "Hold": f"hold node {getattr(action, 'node', '')}",
         "Note": f"note nodes {', '.join(getattr(action, 'nodes', ()))}",
         "DropRequest": f"delete request {getattr(action, 'request', '')}",
@@ -128,7 +128,7 @@ def outcome_result(
     if preview:
         result["planned"] = [_sentence(action) for action in status.planned]
         if status.leaving and not any(isinstance(action, Leave) for action in status.planned):
-            result["planned"].append(f"delete the servers of nodes {', '.join(status.leaving)}: they were given back")
+            result["planned"].append(f"delete the servers of nodes {', '.join(status.leaving)}: they were released")
         diff = preview_diff(status)
     else:
         _raise_unless_fine(turn, outcome, result)
@@ -143,13 +143,13 @@ def _raise_unless_fine(turn: LeaseTurn, outcome: LeaseOutcome, result: dict[str,
         raise LeaseError(f"lease {name}: {'; '.join(status.failures)}")
     if status.failures:
         raise LeaseError(
-            f"lease {name}: {'; '.join(status.failures)}. What else belongs to the lease stays until it is released"
-            " (state: absent) or expires; repeating the task asks again for what is missing"
+            f"lease {name}: {'; '.join(status.failures)}. The rest of the lease stays until it is released"
+            f" (state: absent) or expires; repeat the task to request what is missing"
         )
     if outcome.stopped is not None:
         raise Stopped(
-            f"lease {name}: the module was ended ({outcome.stopped}) before all was done: {progress_line(status)};"
-            " repeat the task to go on",
+            f"lease {name}: the module was ended ({outcome.stopped}) before it was done:"
+            f" {progress_line(status)}: repeat the task to continue",
             result,
         )
     if not outcome.timed_out:
@@ -160,9 +160,9 @@ def _raise_unless_fine(turn: LeaseTurn, outcome: LeaseOutcome, result: dict[str,
             result,
         )
     rest = (
-        "everything was given back (cancel_on_timeout)"
+        "everything was released (cancel_on_timeout)"
         if outcome.cancelled
-        else "the requests stay: repeat the task to go on waiting, or release the lease (state: absent)"
+        else "the requests stay: repeat the task to continue waiting, or release the lease (state: absent)"
     )
     raise DeadlineExceeded(
         f"lease {name} is not complete after {turn.timeout:g} s: {progress_line(status)}; {rest}", result

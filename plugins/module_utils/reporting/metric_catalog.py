@@ -65,7 +65,9 @@ QUOTA_LIMIT = Metric(
     "The limit of a pool in nodepool.yaml or, with an empty pool, the quota of the project as read last.",
     (*POOL, "resource"),
 )
-QUOTA_OTHERS = Metric("quota_used_by_others", "What others use in the project, as read last.", ("provider", "resource"))
+QUOTA_OTHERS = Metric(
+    "quota_used_by_others", "What others use in the project, at the last reading.", ("provider", "resource")
+)
 QUOTA_READ = Metric(
     "quota_read_timestamp_seconds", "When a launcher read the quota of the project last.", ("provider",)
 )
@@ -78,7 +80,7 @@ BREAKER = Metric(
     "breaker_open", "1 while launches with this image and flavor pause after failures.", ("provider", "image", "flavor")
 )
 HEALTHY = Metric("provider_healthy", "1 when the API of the provider's cloud works, 0 when it does not.", ("provider",))
-ACTING = Metric("provider_acting", "1 while a launcher acts for the provider, otherwise 0.", ("provider",))
+ACTING = Metric("provider_acting", "1 while a launcher serves the provider, otherwise 0.", ("provider",))
 ACTING_INFO = Metric(
     "provider_acting_info", "1 for each host that has registered pools of a provider.", ("provider", "host")
 )
@@ -92,7 +94,7 @@ CYCLE_END = Metric(
 )
 CYCLE_HEARTBEAT = Metric(
     "cycle_heartbeat_timestamp_seconds",
-    "When a cycle of this kind that is connected now last showed a sign of work: launcher, builds or uploads.",
+    "When a connected cycle of this kind last showed activity: launcher, builds or uploads.",
     ("host", "cycle"),
 )
 CONFIG_PROBLEMS = Metric(
@@ -101,7 +103,7 @@ CONFIG_PROBLEMS = Metric(
     " uses the files.",
     ("host", "cycle"),
 )
-STUCK = Metric("stuck_deletions", "Deletions of servers and floating IPs that do not get on.", ("provider",))
+STUCK = Metric("stuck_deletions", "Deletions of servers and floating IPs that make no progress.", ("provider",))
 LEAKS = Metric(
     "leaks_seen",
     "Leaked resources at the last sweep that are not deleted yet. provider is empty for ZooKeeper.",

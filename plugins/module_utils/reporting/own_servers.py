@@ -57,6 +57,6 @@ def _refuse_several(rows: Iterable[Mapping[str, Any]]) -> None:
     if len(trees) > 1:
         named = ", ".join(f"{mark} ({count})" for mark, count in sorted(trees.items()))
         raise NodepoolError(
-            f"the servers belong to several trees, by the ids and numbers of servers: {named}. Say which one with tree,"
-            f" or tree: {ANY} for all of them; with zookeeper: true it is the tree of nodepool_config"
+            f"the servers belong to several trees (id: number of servers): {named}. Choose one with tree, or"
+            f" all with tree: {ANY}; with zookeeper: true, it is the tree of nodepool_config"
         )

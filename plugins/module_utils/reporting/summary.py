@@ -23,10 +23,10 @@ def launcher_summary(result: Result) -> dict[str, Any]:
     done = (
         f"{amount(len(requests['fulfilled']), 'request')} fulfilled, {len(requests['failed'])} failed,"
         f" {len(requests['waiting'])} waiting; {amount(len(nodes['ready']), 'node')} became ready,"
-        f" {len(nodes['deleted'])} deleted; acted for {acted}"
+        f" {len(nodes['deleted'])} deleted; served {acted}"
     )
     return {
-        "done": done + (f", stood by for {stood_by}, which another launcher acted for" if stood_by else ""),
+        "done": done + (f", stood by for {stood_by}, served by another launcher" if stood_by else ""),
         "failed": [f"request {item['id']} failed: {_why(item['reasons'])}" for item in requests["failed"]],
         "wrong": list(dict.fromkeys(_wrong(result))),
         "waits": [f"request {item['id']} waits: {item['reason']['text']}" for item in requests["waiting"]]
@@ -40,7 +40,7 @@ def _planned(result: Result) -> dict[str, Any]:
     done = (
         f"{amount(len(plan['admit']), 'request')} would be served, {len(plan['decline'])} declined,"
         f" {len(plan['wait'])} would wait; {amount(len(plan['delete']), 'node')} would be deleted (--diff shows each"
-        f" with its reason); providers with a launcher at work: {at_work or 'none'}"
+        f" with its reason); providers with a running launcher: {at_work or 'none'}"
     )
     failed = [item for item in plan["decline"] if item["fail"]]
     return {
@@ -81,7 +81,7 @@ def builds_summary(result: Result, failures: Sequence[str]) -> dict[str, Any]:
     states = [row["state"] for row in result["builds"]]
     done = (
         f"{amount(states.count('ready'), 'image')} built, {states.count('failed')} failed,"
-        f" {len(result['not_built'])} not due or not possible"
+        f" {len(result['not_built'])} not due or impossible"
     )
     return {"done": done, "failed": list(failures), "wrong": list(result["config_problems"]), "waits": []}
 

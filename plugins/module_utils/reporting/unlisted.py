@@ -93,6 +93,6 @@ def text_of(missing: Sequence[Mapping[str, Any]]) -> str:
     more = len(missing) - MOST_NAMED
     rest = f" and {more} more" if more > 0 else ""
     return (
-        "clouds answered without the servers of live nodes, or show them as being deleted, although ZooKeeper has"
-        f" their records: {', '.join(named)}{rest}. The list of a cloud is partial while a cell of nova is away"
+        "clouds did not list the servers of live nodes, or list them as being deleted:"
+        f" {', '.join(named)}{rest}. Check that all cells of nova answer"
     )

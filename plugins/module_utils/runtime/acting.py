@@ -60,7 +60,7 @@ THROTTLE_ARGUMENTS: dict[str, Any] = {
 }
 _HOLD_OPTIONS = ("comment", "hold_job", "hold_expiration")
 _NARROWING = {FREEZE: ("pools", "resources"), BREAKER: ("images", "flavors")}
-UNUSABLE = "a record that no program can use"
+UNUSABLE = "a record that cannot be used"
 
 
 def node(module: AnsibleModule) -> dict[str, Any]:
@@ -95,7 +95,7 @@ def request(module: AnsibleModule) -> dict[str, Any]:
         _refuse_unknown_ids(store.requests, ids, "ZooKeeper has no request", gone_is_fine=True)
         outcomes = delete_requests(store, ids, check=module.check_mode)
     before = {
-        outcome.request_id: _request_shown(outcome) if outcome.before else "a record that is no JSON object"
+        outcome.request_id: _request_shown(outcome) if outcome.before else "a record that is not a JSON object"
         for outcome in outcomes
         if outcome.changed
     }
@@ -171,7 +171,7 @@ def _unserved(outcomes: Iterable[NodeOutcome], served: Container[str | None]) ->
 def _erased(outcomes: Iterable[NodeOutcome]) -> Iterator[str]:
     for outcome in outcomes:
         if outcome.erased:
-            yield f"node {outcome.node_id}: {UNUSABLE}; what it has in a cloud is swept as leaked"
+            yield f"node {outcome.node_id}: {UNUSABLE}; its resources in a cloud are swept as leaked"
 
 
 def _node_row(outcome: NodeOutcome, now: float) -> dict[str, Any]:

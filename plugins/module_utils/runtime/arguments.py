@@ -51,10 +51,10 @@ CYCLE_ARGUMENTS: dict[str, Any] = {
 """The options of every cycle. The doc fragment ``control`` describes the last five."""
 
 AT_LEAST: dict[str, tuple[float, str]] = {
-    "duration": (0, "give the seconds to stay, 0 or more"),
+    "duration": (0, "give the seconds to run, 0 or more"),
     "first_build_room": (0, "give MiB, 0 or more"),
     "uploads_per_provider": (1, "give 1 or more"),
-    "spare_ssh_after": (0, "give seconds, or 0 to try no spare node again"),
+    "spare_ssh_after": (0, "give seconds, or 0 to never test spare nodes again"),
 }
 MORE_THAN_ZERO = ("api_timeout", "hook_timeout")
 

@@ -64,10 +64,10 @@ def build(module: AnsibleModule) -> dict[str, Any]:
 def _problems(params: Mapping[str, Any]) -> Iterator[str]:
     """Yield problems of the options and of their combination."""
     if params["image_names"] is not None and not params["image_names"]:
-        yield "image_names is empty: name an image, or leave the option out for all that are due"
+        yield "image_names is empty: add an image, or omit the option to build all images that are due"
     for name in params["formats"] or ():
         if not name.isalnum():
-            yield f"formats: {name!r} is no format of a disk image: give one such as qcow2, raw or vhd"
+            yield f"formats: {name!r} is not a disk image format: use one such as qcow2, raw or vhd"
     acts = {
         f"state={params['state']}": params["state"] != "present",
         "request": params["request"],
@@ -76,11 +76,11 @@ def _problems(params: Mapping[str, Any]) -> Iterator[str]:
     }
     asked = [name for name, value in acts.items() if value]
     if len(asked) > 1:
-        yield f"{' and '.join(asked)} cannot be combined: they ask for different things"
+        yield f"{' and '.join(asked)} cannot be combined: use one task for each"
     if params["pause"] is not None and asked and asked != ["request"]:
-        yield f"pause cannot be combined with {asked[0]}: set it by a task of its own"
+        yield f"pause cannot be combined with {asked[0]}: set it in a separate task"
     if params["build_id"] is not None and params["state"] != "absent":
-        yield "build_id is for state=absent: a new build gets an id of its own"
+        yield "build_id is for state=absent: a new build gets a new id"
     for name in ("output_dir", "formats"):
         if params[name] is not None and params["record"]:
             what = "other builds go into images-dir, in the formats that nodepool.yaml asks for"

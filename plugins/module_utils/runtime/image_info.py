@@ -71,7 +71,7 @@ def _seen(module: AnsibleModule, view: ImagesView, images: list[str], providers:
     seen, problems = images_seen(options_of(ConfigOptions, module.params), view.config, uploads)
     for name, why in problems.items():
         if name in view.provider_formats:  # else the reason was told with the format
-            module.warn(f"it is not known whether the images at provider {name} can be used: {why}")
+            module.warn(f"the images at provider {name} could not be checked: {why}")
     return seen
 
 

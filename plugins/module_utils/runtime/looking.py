@@ -95,8 +95,8 @@ def tree_result(module: AnsibleModule, reading: TreeReading, result: dict[str, A
     if reading.has_launcher or not module.params["require_launcher"]:
         return {"changed": False, **result}
     raise PartlyFailed(
-        "no launcher works on this tree: none is registered, and none has left pools there; start one, or set"
-        " require_launcher to false to look all the same",
+        "no launcher is registered in this tree, and none has left pools there: start one, or set"
+        " require_launcher to false",
         {"changed": False, **result},
     )
 

@@ -40,7 +40,7 @@ def unusable_labels(
     found = look_at_clouds(options_of(ConfigOptions, module.params), config, chosen)
     for name, why in found.problems.items():
         if why is not None:
-            module.warn(f"it is not known what provider {name} can launch: {why}")
+            module.warn(f"the labels of provider {name} could not be checked: {why}")
     for text in (*(f"not checked: {text}" for text in found.unchecked), *found.remarks):
         module.warn(text)
     rows = [{"pool": where, "label": label, "text": text} for where, label, text in found.rows]

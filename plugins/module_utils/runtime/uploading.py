@@ -41,7 +41,7 @@ def upload(module: AnsibleModule) -> dict[str, Any]:
     """Run one cycle or delete one upload, or in check mode return what would be done."""
     params, problems = module.params, []
     if params["upload_id"] is not None and params["state"] == "present":
-        problems.append("upload_id is for state absent: an upload gets its number when it is made")
+        problems.append("upload_id is for state=absent: a new upload gets a new number")
     options = options_of(UploadOptions, params, problems, side_by_side=params["uploads_per_provider"])
     if params["state"] == "absent":
         progress = Progress(params["progress_file"]).line

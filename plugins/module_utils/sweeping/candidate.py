@@ -39,29 +39,29 @@ class Ownership:
 
 _TEXTS = {
     # leaked
-    "node-unknown": "made for node {node} of this provider, which does not exist any more",
+    "node-unknown": "made for node {node} of this provider, which no longer exists",
     "superseded": "made for node {node}, which has another server",
     "not-attached": "made for node {node}, which does not use it",
-    "server-gone": "belonged to server {server} of node {node}, which does not exist any more",
-    "upload-unknown": "upload {upload} of build {build}, of which ZooKeeper knows nothing",
-    "replaced": "upload {upload} of build {build}, whose image is another one ({image})",
+    "server-gone": "belonged to server {server} of node {node}, which no longer exists",
+    "upload-unknown": "upload {upload} of build {build}, which is not in ZooKeeper",
+    "replaced": "upload {upload} of build {build}, which has a different image ({image})",
     "nothing-left": "node {node} and all that it had are gone",
-    "empty": "it holds no data and no client holds its lock",
-    "request-gone": "request {request} does not exist any more",
+    "empty": "it is empty and no client holds its lock",
+    "request-gone": "request {request} no longer exists",
     "unserved": "request {request} is pending and no client holds its lock",
-    "owner-gone": "{owner} does not exist any more",
-    "tree-adopted": "belongs to tree {site}, which the operator has declared to be gone",
-    "unmarked-adopted": "names this provider and no tree, is unknown to this one, and the operator adopts such things",
-    "lease-over": "the lease is over and nothing of it is left",
+    "owner-gone": "{owner} no longer exists",
+    "tree-adopted": "belongs to tree {site}, which the operator declared as gone",
+    "unmarked-adopted": "names this provider but no tree, this tree has no record of it, and adopt_unmarked is set",
+    "lease-over": "the lease has ended and nothing of it is left",
     # foreign
     "other-provider": "belongs to provider {provider}",
-    "unmarked": "carries no mark of ours",
+    "unmarked": "has no marker of this collection",
     "other-tree": "belongs to another tree ({site})",
-    "no-tree": "names this provider, but no tree, and no record of this tree names it: a Nodepool or an"
-    " earlier version of this collection made it",
+    "no-tree": "names this provider, but no tree, and this tree has no record of it: Nodepool or an earlier"
+    " version of this collection created it",
     "no-node": "names this provider, but no node",
-    "snapshot": "a snapshot of a server that was made from an image of ours",
-    "unproven": "looks as if it was left behind, but nothing proves that it is ours",
+    "snapshot": "a snapshot of a server that booted from an image of this tree",
+    "unproven": "looks abandoned, but nothing proves that it belongs to this tree",
     "provider-unknown": "its provider {provider} is not in the configuration",
 }
 

@@ -75,7 +75,7 @@ _WORDS = {
     "launchers": "it is served by the launcher on",
     "nodes": "nodes",
     "launches": "launches in flight: nodes",
-    "deletions": "deletions that are not done:",
+    "deletions": "unfinished deletions:",
     "uploads": "uploads",
 }
 

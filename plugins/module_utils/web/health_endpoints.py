@@ -55,7 +55,7 @@ class Reason:
 def reasons(config: NodepoolConfig, reading: TreeReading, contact: Contact, now: float) -> list[Reason]:
     """Return all reasons why the service is not ready, none when it is."""
     if not contact.connected:
-        age = "was never reached" if contact.age is None else f"does not answer for {span(contact.age)}"
+        age = "was never reached" if contact.age is None else f"has not answered for {span(contact.age)}"
         return [Reason("zookeeper", "", f"ZooKeeper {age}: {contact.problem}")]
     return [*_launchers(config, reading, now), *_builders(config, reading, now)]
 
@@ -69,7 +69,7 @@ def _launchers(config: NodepoolConfig, reading: TreeReading, now: float) -> Iter
         if name not in registered:
             yield Reason("no-launcher", name, f"provider {name}: no launcher acts for it")
         elif stored is not None and stored.locked and (silent := _silence(reading, name, now)) is not None:
-            told = f"provider {name}: its launcher is connected, but has shown no sign of work for {span(silent)}"
+            told = f"provider {name}: its launcher is connected, but has not worked for {span(silent)}"
             yield Reason("launcher-silent", name, told)
 
 
@@ -102,9 +102,9 @@ def _builders(config: NodepoolConfig, reading: TreeReading, now: float) -> Itera
     ended = [found.written for found in reading.below(COUNTERS) if found.document.get("cycle") in BUILDER_CYCLES]
     newest = max((*begun, *ended), default=None)
     if newest is None:
-        yield Reason("no-builder", "", "no builder was ever at work, and the configuration has diskimages")
+        yield Reason("no-builder", "", "no builder has ever run, but the configuration has diskimages")
     elif now - newest > BUILDER_PAUSE:
-        yield Reason("builder-silent", "", f"no builder has been at work for {span(now - newest)}")
+        yield Reason("builder-silent", "", f"no builder has run for {span(now - newest)}")
 
 
 def _silent_builders(reading: TreeReading, now: float) -> Iterator[Reason]:
@@ -116,7 +116,7 @@ def _silent_builders(reading: TreeReading, now: float) -> Iterator[Reason]:
             beats.setdefault(cycle, []).append(found.written)
     for cycle, times in sorted(beats.items()):
         if (silent := now - max(times)) > BUILDER_SILENCE:
-            told = f"the builder's cycle for {cycle} is connected, but has shown no sign of work for {span(silent)}"
+            told = f"the builder's cycle for {cycle} is connected, but has not worked for {span(silent)}"
             yield Reason("builder-silent", "", told)
 
 

@@ -37,7 +37,7 @@ def listing(wanted: Listing, snapshot: Snapshot, request: Request) -> Response:
     """Answer with the rows of an endpoint, as JSON or text."""
     form = wants_json(request)
     if form is None:
-        return Response(f"this page has the forms {', '.join(FORMS)}\n", 406, mimetype=TEXT)
+        return Response(f"this page is available as {', '.join(FORMS)}\n", 406, mimetype=TEXT)
     titles = wanted.titles if form else _chosen(wanted.titles, request.args.get("fields", ""))
     node_id = request.args.get("node_id", "") if wanted is NODES else ""
     if titles is wanted.titles and not node_id:

@@ -97,7 +97,7 @@ class Picture:
         self._changes: Counter[str] = Counter()
         self._heard: float | None = None
         self._was_connected = False
-        self._problem = "the first connection is being made"
+        self._problem = "connecting to ZooKeeper for the first time"
         self._closing = threading.Event()
         self._opener: threading.Thread | None = None
 
@@ -155,7 +155,7 @@ class Picture:
                 self._changes[root] += 1
             if self._was_connected and not connected:
                 self._heard = self._monotonic()
-                self._problem = "the connection to ZooKeeper broke; it is tried again"
+                self._problem = "the connection to ZooKeeper broke; reconnecting"
             self._was_connected = connected
 
     def versions(self, roots: Sequence[str]) -> tuple[int, ...]:

@@ -192,7 +192,7 @@ class RunningCycle:
         if self.killed:
             text = self._why
         elif self._died:
-            text = "its module is gone without a word"
+            text = "its module ended without a report"
         else:
             said = closing_line(artifacts, well=well)
             text = said.text or ("" if well else f"ansible-runner ended with {self._code}")

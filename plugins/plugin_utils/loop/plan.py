@@ -129,12 +129,12 @@ def _overdue(settings: Settings, cycle: Cycle, wishes: Wishes) -> Kill | None:
         if cycle.orphaned is not None:
             # Counted from the end of Ansible, which may be much later than the end of the module.
             gone = cycle.orphaned > ORPHANED
-            return Kill(cycle.number, "Ansible was gone, its processes were not") if gone else None
-        return Kill(cycle.number, "it had ended, its processes had not") if cycle.ended > TAIL else None
+            return Kill(cycle.number, "Ansible had ended, but its processes had not") if gone else None
+        return Kill(cycle.number, "it had ended, but its processes had not") if cycle.ended > TAIL else None
     if cycle.stopping is not None and cycle.stopping > settings.grace:
         return Kill(cycle.number, f"it did not end within {settings.grace:g} s")
     if not cycle.beaten and cycle.age > settings.startup:
-        return Kill(cycle.number, f"it was not at work after {settings.startup:g} s")
+        return Kill(cycle.number, f"it did not start working within {settings.startup:g} s")
     if cycle.beaten and cycle.silence > settings.heartbeat:
         return Kill(cycle.number, f"no heartbeat for {settings.heartbeat:g} s")
     return None
@@ -150,8 +150,8 @@ def _with_successor(settings: Settings, cycles: Sequence[Cycle], wishes: Wishes,
     if len(cycles) > 1 or wait > 0:
         return []
     if newest.number <= wishes.renew:
-        return [Start("a fresh one is wanted")]
-    return [Start(f"cycle {newest.number} has had its time")] if newest.age >= settings.duration else []
+        return [Start("a new one was requested")]
+    return [Start(f"cycle {newest.number} has reached its duration")] if newest.age >= settings.duration else []
 
 
 def _one_by_one(settings: Settings, cycles: Sequence[Cycle], busy: bool, wait: float) -> list[Action]:

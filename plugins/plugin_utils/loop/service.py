@@ -154,7 +154,7 @@ class Loop:
         if isinstance(action, plan.Stop):
             cycle.stop(now, action.reason)
         else:
-            self.say(WARNING, f"cycle {cycle.number} is ended by force: {action.reason}", cycle.number)
+            self.say(WARNING, f"cycle {cycle.number} is killed: {action.reason}", cycle.number)
             cycle.kill(action.reason)
             self._judge(cycle, now)
 
@@ -163,14 +163,14 @@ class Loop:
         self.say(INFO, f"loop {self.settings.name}: asked for a dump; {self.status(views)}")
         for cycle in self.cycles:
             if not cycle.ask_for_dump():
-                self.say(INFO, f"cycle {cycle.number} ends and is not asked", cycle.number)
+                self.say(INFO, f"cycle {cycle.number} is ending and cannot be asked", cycle.number)
 
     def _start(self, now: float) -> None:
         self._number = max(self._number + 1, self.archive.fresh())
         try:
             self.cycles.append(self.world.begin(self.settings, self._number, now))
         except OSError as problem:
-            text = f"it could not be begun: {problem}"
+            text = f"it could not be started: {problem}"
             self._note(plan.Outcome(self._number, 0.0, None, False, text, "failed"), now)
 
     def _pass_on(self, cycle: Running) -> None:
@@ -194,7 +194,7 @@ class Loop:
     def _note(self, outcome: plan.Outcome, now: float) -> None:
         """Write the line of an ended cycle to the journal, send its metrics and set the pause."""
         self.backoff.record(self.settings, outcome, now, self.world.chance())
-        begun = "never at work" if outcome.began_in is None else f"at work after {outcome.began_in:.1f} s"
+        begun = "never worked" if outcome.began_in is None else f"at work after {outcome.began_in:.1f} s"
         kind = "with trouble" if outcome.troubled and outcome.well else outcome.kind
         line = f"cycle {outcome.number} {kind} after {outcome.seconds:.1f} s ({begun})"
         line += f": {outcome.text}" if outcome.text else ""
@@ -259,15 +259,15 @@ class Loop:
         except SettingsError as error:
             for problem in error.problems:
                 self.say(WARNING, f"settings: {problem}")
-            self.say(WARNING, "settings: cannot be used, the former ones stay in force")
+            self.say(WARNING, "settings: cannot be used, the previous ones stay in use")
             return
         if (fresh.name, fresh.state_dir) != (self.settings.name, self.settings.state_dir):
-            self.say(WARNING, "settings: a new name or state_dir needs a restart; the rest is taken")
+            self.say(WARNING, "settings: a new name or state_dir needs a restart; the rest is used")
         kept = {"name": self.settings.name, "state_dir": self.settings.state_dir}
         self.settings = Settings(**{**vars(fresh), **kept})
         self._renew = self._number
         self.backoff.forget()
-        self.say(INFO, "settings: read again; the next cycle takes them")
+        self.say(INFO, "settings: read again; the next cycle uses them")
 
 
 def loop_id(state_dir: str) -> str:
@@ -309,7 +309,7 @@ def folder_of(settings: Settings) -> Path:
     state.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = state.stat()
     if found.st_uid != os.geteuid() or found.st_mode & 0o022:
-        raise PermissionError(f"{state} must belong to the user of the loop and be writable by this user only")
+        raise PermissionError(f"{state} must belong to the user of the loop, and only that user may write to it")
     with contextlib.suppress(FileExistsError):
         (state / "cycles").mkdir(mode=0o700)
     return state / "cycles"

@@ -95,13 +95,13 @@ def parse(text: str, path: str) -> Settings:
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise SettingsError([f"{path}: this is no TOML: {error}"]) from error
+        raise SettingsError([f"{path}: is not valid TOML: {error}"]) from error
     known = ", ".join(TABLES)
     problems = [f"{path}: {name}: no such table; there are {known}" for name in document.keys() - set(TABLES)]
     tables = {name: document.get(name, {}) for name in TABLES}
     for name, table in tables.items():
         if not isinstance(table, dict):
-            problems.append(f"{path}: {name}: this has to be a table: write [{name}]")
+            problems.append(f"{path}: {name}: must be a table: write [{name}]")
             tables[name] = {}
     loop = dict(tables["loop"])
     problems += [f"{path}: loop.{problem}" for problem in _problems(loop)]
@@ -130,15 +130,15 @@ def _problems(loop: dict[str, Any]) -> list[str]:
     every = f"there are {', '.join(sorted(kinds))}"
     unknown = loop.keys() - kinds.keys()
     problems = [f"{name}: no such setting; {did_you_mean(name, kinds) or every}" for name in unknown]
-    problems += [f"{name}: is missing, and there is no default" for name in NEEDED if not loop.get(name)]
+    problems += [f"{name}: is missing and has no default: set it" for name in NEEDED if not loop.get(name)]
     for name in loop.keys() & kinds.keys():
         problems += _value_problems(name, kinds[name].removesuffix(" | None"), loop[name])
     if not problems and not NAME.fullmatch(loop["name"]):
-        problems.append(f"name: {loop['name']!r}: give small letters, digits, - and _, beginning with a letter")
+        problems.append(f"name: {loop['name']!r}: use lower-case letters, digits, - and _, and start with a letter")
     if not problems and not loop["state_dir"].startswith("/"):
-        problems.append(f"state_dir: {loop['state_dir']!r}: give the whole path, beginning with /")
+        problems.append(f"state_dir: {loop['state_dir']!r}: give an absolute path")
     if not problems and loop.get("log_format", TEXT) not in FORMATS:
-        problems.append(f"log_format: {loop['log_format']!r}: give one of {', '.join(FORMATS)}")
+        problems.append(f"log_format: {loop['log_format']!r}: use one of {', '.join(FORMATS)}")
     return problems
 
 

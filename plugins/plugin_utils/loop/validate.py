@@ -69,7 +69,7 @@ def _check_clouds(path: str) -> None:
         raise ConfigError([f"{path}:{problem.line or 1}: {problem.message}" for problem in document.problems])
     clouds = document.data.get("clouds") if isinstance(document.data, dict) else None
     if not isinstance(clouds, dict) or not clouds:
-        raise ConfigError([f"{path}: there is no cloud in it: write entries below the key 'clouds'"])
+        raise ConfigError([f"{path}: it has no cloud: write entries below the key 'clouds'"])
     for name in clouds:
         try:
             load_cloud_entry("(any)", str(name), None, path)

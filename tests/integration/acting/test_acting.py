@@ -125,7 +125,7 @@ def test_where_there_is_no_tree_one_line_says_so(module, site, zk_client):
 
     assert "the tree is empty: there is no /nodepool in chroot" in said()
     zk_client.create(NODES, makepath=True)
-    assert "there is no" in said() or "there is none at all" in said()
+    assert "there is no" in said() or "there are none" in said()
     site.chroot = "/nowhere/at/all"
     assert "has no chroot /nowhere/at/all: correct chroot" in said()
     assert not zk_client.exists("/nowhere")
@@ -158,7 +158,7 @@ def test_what_is_refused_is_said_and_the_rest_is_done(full, zk_client):
     assert all(text in result["msg"] for text in told.values() if text)
     for damaged in (ODD, NOT_JSON):
         assert told[damaged] is None and zk_client.exists(f"{NODES}/{damaged}") is None
-        assert f"node {damaged}: a record that no program can use; what it has in a cloud" in str(result["warnings"])
+        assert f"node {damaged}: a record that cannot be used; its resources in a cloud" in str(result["warnings"])
     assert not full.run("node", ids=[ODD, NOT_JSON], state="absent")["changed"]
     for wrong in ({"comment": "x"}, {"timeout": -1}):
         assert full.run("node", id=READY, state="released", **wrong)["failed"]

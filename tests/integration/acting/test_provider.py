@@ -65,7 +65,7 @@ def test_by_force_all_of_it_goes_and_nothing_else(site):
     assert planned["diff"]["after"] == "" and site.tree() == before
     done = site.run("provider", run_module, name="west", force=True)
     assert (done["failed"], done["changed"]) == (False, True) and documented(done) == []
-    assert sum("is erased although" in str(warning) for warning in done["warnings"]) == 5
+    assert sum("is erased despite this" in str(warning) for warning in done["warnings"]) == 5
     after = site.tree()
     left = of("west", after)
     assert left == ["/nodepool/components/pool/launcher10000000001"], "only its launcher can remove that"

@@ -277,7 +277,7 @@ def test_what_was_taken_out_in_part_is_taken_out_by_the_next_run(site):
     # A job that nobody can cancel: it ends while the second run waits.
     job = site.awx.start("projects", "nodepool", looks=6)
     done = site.run(awx_state="absent", awx_wait_seconds=1, _awx_pause=1)
-    assert f"Still at work after 1 s: /api/v2/project_updates/{job.id}/" in " ".join(done.stdout.split())
+    assert f"Still running after 1 s: /api/v2/project_updates/{job.id}/" in " ".join(done.stdout.split())
     assert names(site)["schedules"] == []
     job.canceled = True
     apply(site, awx_state="absent", _awx_pause=1)

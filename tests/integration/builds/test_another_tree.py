@@ -122,5 +122,5 @@ def test_a_tree_that_is_exchanged_meanwhile_ends_the_cycle(site):
     site.zk.set(SITE, b'{"id": "another"}')
     eventually(lambda: problems, 60)
     thread.join(60)
-    assert "is not the one that this began with" in str(problems[0])
+    assert "has changed since the start" in str(problems[0])
     assert site.states() == ["ready"]

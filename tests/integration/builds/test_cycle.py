@@ -227,7 +227,11 @@ def test_a_command_that_cannot_be_run(site):
     missing, other = build(result), build(result, "bad")
     assert (missing["state"], missing["exit_code"]) == ("failed", 127)
     assert "/nonexistent/disk-image-create cannot be run" in missing["error"]
-    assert other["state"] == "failed" and "Nodepool's package with %p" in other["error"] and other["build_id"] == ""
+    assert (
+        other["state"] == "failed"
+        and "uses %p for the directory of Nodepool's package" in other["error"]
+        and other["build_id"] == ""
+    )
     assert site.notes("bad")["failures"] == 1
 
 

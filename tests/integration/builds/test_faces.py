@@ -138,7 +138,10 @@ def test_an_image_that_was_named_and_fails_fails_the_task(site):
         ({"formats": ["raw"]}, "formats is for record=false"),
         ({"image_names": ["fake"], "request": True, "force": True}, "request and force cannot be combined"),
         ({"image_names": ["fake"], "pause": True, "force": True}, "pause cannot be combined with force"),
-        ({"image_names": ["fake"], "record": False, "output_dir": "/x", "formats": ["a;b"]}, "'a;b' is no format"),
+        (
+            {"image_names": ["fake"], "record": False, "output_dir": "/x", "formats": ["a;b"]},
+            "'a;b' is not a disk image format",
+        ),
         ({"image_names": ["fake"], "record": False, "output_dir": "/proc/x"}, "output_dir /proc/x: cannot be created"),
         ({"image_names": ["paused"], "request": True}, "image paused is paused in"),
     ],

@@ -41,7 +41,7 @@ def test_an_image_whose_files_were_lost_is_built_anew(site, builder_id):
     first = site.run()["builds"][0]["build_id"]
     assert site.run()["changed"] is False
     lose(site, builder_id=builder_id)
-    reason = "the newest ready build has lost its files: images-dir has no raw of it"
+    reason = "the newest ready build has lost files: images-dir has no raw for it"
     row = info(site)
     assert (row["due"], row["code"], row["reason"]) == (True, "files-lost", reason)
     checked = run_directly(site, check=True, diff=True).result

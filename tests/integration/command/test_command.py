@@ -78,7 +78,7 @@ def test_nodes_and_requests_by_hand(site: Site, ctl) -> None:
         ("list --pool nowhere", 3, "there is no pool"),
         ("list -c /nowhere/nodepool.yaml", 2, "/nowhere/nodepool.yaml: does not exist"),
         ("lease web small --priority 1000", 1, "priority is 1000"),
-        ("list", 1, "no launcher works on this tree"),
+        ("list", 1, "no launcher is registered in this tree"),
     ],
 )
 def test_failures_have_codes(line, code, said, site: Site, ctl) -> None:

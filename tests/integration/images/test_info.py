@@ -161,7 +161,7 @@ def test_builds_files_flags_and_what_is_due(site, zk_client):
     builds = {row["build_id"]: row for row in result["builds"]}
     assert builds[current.id]["kept"] == "current" and builds[current.id]["providers"] == ["first"]
     assert builds[previous.id]["kept"] == "previous" and builds[previous.id]["age_text"].startswith("00:00:1")
-    assert builds[old.id]["deletion"] == "there are two newer ready builds and no provider needs it"
+    assert builds[old.id]["deletion"] == "there are two newer ready builds, and no provider needs it"
     assert {file["name"]: file["size"] >= 5000 for file in builds[old.id]["files"]} == {
         f"debian-{old.id}.d": False,
         f"debian-{old.id}.qcow2": True,

@@ -127,7 +127,7 @@ def test_where_there_is_nothing_to_see_one_line_says_so(module, site, zk_client)
 
     assert "the tree is empty: there is no /nodepool in chroot" in said()
     zk_client.create("/nodepool/nodes", makepath=True)
-    assert said().startswith("no launcher works on this tree")
+    assert said().startswith("no launcher is registered in this tree")
     assert not site.run(module, require_launcher=False)["failed"]
     site.chroot = "/nowhere/at/all"
     assert "has no chroot /nowhere/at/all: correct chroot" in said()

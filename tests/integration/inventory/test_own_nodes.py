@@ -41,7 +41,7 @@ def test_only_nodes_of_this_tree_are_hosts(site: Site) -> None:
     chosen: dict[str, Any] = {"zookeeper": True, "providers": ["east"]}
     assert sorted(site.variables(**chosen)) == [*NAMES[:3], "np0000000007"]
     _found, said = site.listed(fails=True, providers=["east"])
-    assert f"the servers belong to several trees, by the ids and numbers of servers: {TREE} (3), {OTHER} (1)" in said
+    assert f"the servers belong to several trees (id: number of servers): {TREE} (3), {OTHER} (1)" in said
     assert list(site.variables(**chosen, tree=OTHER)) == [NAMES[0]]
     (server,) = [host["nodepool"]["server_id"] for host in site.variables(providers=["east"], tree=OTHER).values()]
     assert server == foreign
@@ -162,6 +162,6 @@ def test_a_damaged_cache_is_a_miss_with_a_warning(site: Site, content: str, tmp_
     file.write_text(content if set(stored) != {"__payload__"} else json.dumps({"__payload__": content}))
     found, said = site.listed(**cache)
     assert sorted(found["_meta"]["hostvars"]) == sorted(whole)
-    assert "the cache of the inventory" in said
+    assert "the inventory cache" in said
     _found, said = site.listed(**cache)
-    assert "the cache of the inventory" not in said, "it was written anew"
+    assert "the inventory cache" not in said, "it was written anew"

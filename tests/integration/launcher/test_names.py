@@ -104,7 +104,7 @@ def test_an_image_that_cannot_be_used_is_named_with_its_status_and_the_remedy(si
     site.configure(provider("one", pool("main", *labels), cloud_images=images))
     words = (
         f"image 'old' is deactivated ({OLD}): reactivate it",
-        f"image 'common' is a community image ({NEW}), which glance does not list by name: use image-id",
+        f"image 'common' is a community image ({NEW}), and glance does not list those by name: use image-id",
     )
     status, said = play(site, "config_validate.yml")
     assert status != 0 and all(text in said for text in words), said

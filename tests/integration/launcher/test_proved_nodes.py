@@ -108,7 +108,7 @@ def test_an_old_spare_whose_guest_is_away_is_not_handed_out(site: Site):
     second = requestor.ask("small")
     ran = launch(site, launcher_spare_ssh_after=400, launcher_until="deadline", launcher_duration=25)
     (new,) = requestor.nodes_of(second)
-    assert new != old and f"node {old}: not handed out: no host key from" in ran.stdout
+    assert new != old and f"node {old}: not assigned: no host key from" in ran.stdout
 
 
 def test_nodes_of_cancelled_requests_go_after_an_idle_time(site: Site):

@@ -154,7 +154,11 @@ def test_a_delete_that_is_lost_is_asked_for_again(site: Site, leftovers):
     assert verdicts(sweep(site)) == {ghost: "deleted"}
     assert ghost in {server["id"] for server in site.cloud.servers()}
     (row,) = sweep(site)["things"]
-    assert (row["verdict"], row["tries"], row["answer"]) == ("paused", 1, "accepted, but still there")
+    assert (row["verdict"], row["tries"], row["answer"]) == (
+        "paused",
+        1,
+        "the delete was accepted, but it still exists",
+    )
     assert verdicts(sweep(site, wait=0, ahead=70)) == {ghost: "deleted"}
     eventually(lambda: site.cloud.servers() == [])
 

@@ -55,7 +55,7 @@ def test_servers(site: Site, leftovers):
     assert result["counts"]["one"]["server"]["foreign"] == 2
     assert result["changed"] is True
     reasons = {row["id"]: row["reason"] for row in result["things"]}
-    assert reasons[ghost] == f"made for node {GONE} of this provider, which does not exist any more"
+    assert reasons[ghost] == f"made for node {GONE} of this provider, which no longer exists"
     assert reasons[other] == "belongs to provider nodepool-one"
     assert sweep(site)["changed"] is False
 

@@ -52,7 +52,7 @@ def test_a_tree_sweeps_nothing_of_another_unless_somebody_says_that_it_is_gone(s
     first, server, said = serve(site)
     assert said == []
     (warning,) = preview(trial.options())["warnings"]
-    assert warning.startswith("provider one: 1 server bears this provider's name") and server in warning
+    assert warning.startswith("provider one: 1 server has this provider's name") and server in warning
     second, other, said = serve(trial)
     assert (second, said) == (first, [warning])
     somebody = leftovers()

@@ -110,7 +110,7 @@ def test_a_cycle_that_hangs_is_ended_and_the_next_goes_on(site: Site):
         eventually(lambda: processes.find(module) is None, 20.0)
         loop.wait_serving(after=first)
         served(site)
-        assert any(f"cycle {first} is ended by force: no heartbeat for 5 s" in line for line in loop.lines())
+        assert any(f"cycle {first} is killed: no heartbeat for 5 s" in line for line in loop.lines())
         assert loop.end() == 0
 
 

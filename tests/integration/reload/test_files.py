@@ -66,10 +66,10 @@ def test_a_file_that_stays_away_changes_nothing_and_is_named(site: Site):
     with site.stay() as cycle:
         eventually(cycle.acts)
         site.config.unlink()
-        eventually(lambda: said(cycle, "does not exist any more"))
+        eventually(lambda: said(cycle, "no longer exists"))
         site.requestor.wait_for(site.requestor.ask("small"))
     assert cycle.end()["config_problems"] == [
-        f"{site.config}: does not exist any more, what was read from it stays in force: put the file back"
+        f"{site.config}: no longer exists, what was read from it stays in use: restore the file"
     ]
 
 
@@ -113,7 +113,7 @@ def test_a_half_written_file_is_not_taken(site: Site, looks: Looks):
         looks.before = lambda: site.config.write_text(writings.pop(0), "utf-8") if writings else None
         eventually(lambda: said(cycle, "read again"))
         assert writings == []
-        assert not said(cycle, "not in the configuration any more")
+        assert not said(cycle, "no longer in the configuration")
         assert len(pools(site)) == 2
 
 

@@ -31,7 +31,7 @@ def test_a_successor_serves_with_the_last_valid_configuration_and_says_so(site):
     status, said = play(site, "launcher.yml")
     assert status == 0, said
     assert site.requestor.state(second) == "fulfilled"
-    assert "nodepool.yaml" in said and "cannot be used" in said and "working with that of" in said
+    assert "nodepool.yaml" in said and "cannot be used" in said and "stays in use" in said
 
     # Whoever checks the file is told that it is wrong.
     status, said = play(site, "launcher.yml", "--check")
@@ -47,7 +47,7 @@ def test_a_successor_serves_with_the_last_valid_configuration_and_says_so(site):
     status, said = play(site, "launcher.yml")
     assert status == 0, said
     assert site.requestor.state(third) == "fulfilled"
-    assert "working with that of" not in said
+    assert "stays in use" not in said
 
 
 def test_running_cycles_tell_everybody_through_zookeeper(site):

@@ -51,7 +51,7 @@ def test_servers_given_back_without_a_launcher_are_told_and_deleted_by_the_next_
 ) -> None:
     ran = site.request(labels=["small"], **launching(cloud)).result
     (node,) = ran["nodes"]
-    told = f"no launcher acts for east at the moment: node {node['id']}"
+    told = f"no launcher acts for east now: node {node['id']}"
     assert any(notice.startswith(f"{told} expires 7200 s after") for notice in ran["notices"]), ran["notices"]
 
     gone = site.request(state="absent").result
@@ -63,7 +63,7 @@ def test_servers_given_back_without_a_launcher_are_told_and_deleted_by_the_next_
     # A run that was killed after it gave the nodes back leaves the same.
     planned = site.request(state="absent", check=True, **launching(cloud)).result
     assert planned["changed"] and planned["planned"] == [
-        f"delete the servers of nodes {node['id']}: they were given back"
+        f"delete the servers of nodes {node['id']}: they were released"
     ]
     again = site.request(state="absent", wait=False, **launching(cloud)).result
     assert again["complete"] and again["notices"] == [] and again["changed"]
@@ -103,7 +103,7 @@ def test_what_a_killed_run_leaves_is_deleted_by_the_next_release(site: Site, clo
 def test_a_lease_that_is_given_up_deletes_its_servers(site: Site, cloud: SimCloud) -> None:
     cloud.settings("east", boot={"kind": "fixed", "value": 8.0})
     late = site.request(labels=["small"], **launching(cloud, timeout=3, cancel_on_timeout=True)).result
-    assert late["failed"] and "everything was given back" in late["msg"]
+    assert late["failed"] and "everything was released" in late["msg"]
     assert cloud.servers("east") == [] and site.launcher.documents("requests") == {}
 
 
@@ -130,7 +130,7 @@ def test_an_expired_lease_goes_with_the_next_sweep(site: Site, cloud: SimCloud) 
     planned = run_alone("leak_cleanup", options, site.folder, check=True).result
     row = next(thing for thing in planned["things"] if thing["kind"] == "node")
     assert (row["id"], row["verdict"], row["provider"]) == (node["id"], "due", "east")
-    assert row["reason"] == "it was held for lease web, which is over, and no launcher acts for its provider"
+    assert row["reason"] == "it was held for lease web, which has ended, and no launcher acts for its provider"
     assert len(cloud.servers("east")) == 1
 
     swept = run_alone("leak_cleanup", options, site.folder).result

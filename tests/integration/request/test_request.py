@@ -67,7 +67,7 @@ def test_check_mode_writes_nothing(site: Site) -> None:
     result = site.request(**SETS, check=True, diff=True).result
     assert result["changed"]
     assert not result["complete"]
-    assert result["planned"] == ["ask for a new set of nodes: there is no lease of this name yet"]
+    assert result["planned"] == ["request a new set of nodes: there is no lease with this name yet"]
     assert not site.launcher.client.exists("/nodepool")
 
 

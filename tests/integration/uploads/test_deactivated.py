@@ -104,7 +104,7 @@ def test_a_cloud_that_is_away_is_a_warning_where_it_is_asked(builder: Builder, a
     result = play(builder, "image_info", ask_clouds=asked, api_timeout=2)
     (row,) = result["uploads"]
     assert (row["current"], row["cloud_status"], row["unusable"]) == (True, None, None)
-    told = [text for text in result.get("warnings", []) if "whether the images at provider one can be used" in text]
+    told = [text for text in result.get("warnings", []) if "the images at provider one could not be checked" in text]
     assert len(told) == asked
     assert bool(builder.site.clouds["one"].calls()) is asked
     labels = play(builder, "label_info", require_launcher=False, ask_clouds=asked, api_timeout=2)

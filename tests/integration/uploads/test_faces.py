@@ -121,7 +121,7 @@ def test_a_play_shows_how_far_it_is_without_flooding(builder: Builder) -> None:
         ({"state": "absent"}, "state is absent but all of the following are missing"),
         ({"duration": -1}, "duration is -1"),
         ({"uploads_per_provider": 0}, "uploads_per_provider is 0"),
-        ({"image": IMAGE, "build_id": "0" * 32, "upload_id": "1"}, "upload_id is for state absent"),
+        ({"image": IMAGE, "build_id": "0" * 32, "upload_id": "1"}, "upload_id is for state=absent"),
     ],
 )
 def test_called_wrongly(builder: Builder, options: dict[str, Any], said: str) -> None:

@@ -129,7 +129,7 @@ def test_check_mode_listens_nowhere(tmp_path, config):
     with socket.create_server((HOST, 0)) as taken:
         options = {"config": str(config), "port": taken.getsockname()[1]}
         assert run_alone("nodepool_webapp", options, tmp_path, check=True).result["address"] is None
-        assert "cannot be listened on" in run_alone("nodepool_webapp", options, tmp_path).result["msg"]
+        assert "cannot be opened" in run_alone("nodepool_webapp", options, tmp_path).result["msg"]
 
 
 def test_the_module_by_ansible_shows_its_address(tmp_path, config):

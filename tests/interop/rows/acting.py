@@ -56,7 +56,10 @@ def cli_hold(lab: Lab) -> str:
     return "held: kept and replaced; deleted: server and record are gone"
 
 
-@row("cli-delete-now", "nodepool delete --now beside our acting launcher: the server is gone, min-ready is restored")
+@row(
+    "cli-delete-now",
+    "nodepool delete --now beside our acting launcher: the server no longer exists, min-ready is restored",
+)
 def cli_delete_now(lab: Lab) -> str:
     """The command line deletes the server itself."""
     world = settled(lab)

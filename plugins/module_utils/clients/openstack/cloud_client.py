@@ -231,7 +231,7 @@ class CloudClient:
         """Return the last *lines* lines of the console that have words, or all when None; each is bounded.
 
         :param seconds: longest time for the whole call. It is auxiliary: it says nothing about the cloud's health.
-        :return: None when nova has no console of the server.
+        :return: None when nova has no console for the server.
         """
         body = {"os-getConsoleOutput": {} if lines is None else {"length": lines}}
         path, times = f"/servers/{server_id}/action", AuxiliaryTimes(seconds)

@@ -33,7 +33,7 @@ class OwnDocuments:
         self._session = session
 
     def get(self, path: str) -> dict[str, Any] | None:
-        """Return a copy of the document, from the cache; None when there is none or it is no JSON object.
+        """Return a copy of the document, from the cache; None when there is none or it is not a JSON object.
 
         It is not an error when no znode can have the path: other clients write names into their documents.
         """
@@ -69,7 +69,7 @@ class OwnDocuments:
             return None
 
     def read(self, path: str) -> dict[str, Any] | None:
-        """Return the document, fresh from ZooKeeper; None when there is none or it is no JSON object."""
+        """Return the document, fresh from ZooKeeper; None when there is none or it is not a JSON object."""
         found = self._session.read(paths.own(path))
         return parse(found[0]) if found else None
 

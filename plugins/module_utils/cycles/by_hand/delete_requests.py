@@ -74,5 +74,5 @@ def _refusal(store: Store, request: NodeRequest, nodes: list[Node]) -> str:
     taken = [node.id for node in nodes if store.nodes.holder(node.id) is not None]
     if request.state == RequestState.FULFILLED and taken:
         who = request.requestor or "its requestor"
-        return f"request {request.id} is being collected by {who}, who has locked {', '.join(taken)} already"
+        return f"request {request.id} is being collected by {who}, which has already locked {', '.join(taken)}"
     return ""

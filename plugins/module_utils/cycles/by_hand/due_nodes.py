@@ -115,7 +115,7 @@ def _outcome(node: Node, store: Store, deletion: _Deletion, result: Mapping[str,
     name = node.provider or ""
     told = deletion.refused.get(name) or result.get("left_out", {}).get(name)
     told = told or result.get("health", {}).get(name, {}).get("text")
-    return FAILED, told or f"not gone after {LONGEST:.0f} s; the next sweep or launcher goes on"
+    return FAILED, told or f"not gone after {LONGEST:.0f} s; the next sweep or launcher continues"
 
 
 def _rows(nodes: Iterable[Node], now: float, judge: Callable[[Node], tuple[str, str]]) -> dict[str, dict[str, Any]]:
@@ -137,5 +137,5 @@ def _rows(nodes: Iterable[Node], now: float, judge: Callable[[Node], tuple[str, 
 
 def _reason(node: Node) -> str:
     lease = mark_of(node)
-    why = f"it was held for lease {lease}, which is over" if lease else f"it is {node.state}"
+    why = f"it was held for lease {lease}, which has ended" if lease else f"it is {node.state}"
     return f"{why}, and no launcher acts for its provider"

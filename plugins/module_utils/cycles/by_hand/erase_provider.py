@@ -52,14 +52,14 @@ def _erase(store: Store, config: NodepoolConfig, name: str, *, force: bool, chec
         "configured": _configured(config, name),
         "erased": erased,
         "diff": {"before": "".join(f"{path}\n" for path in erased), "after": "", "before_header": f"provider {name}"},
-        "warnings": [*config.warnings, *(f"provider {name} is erased although: {reason}" for reason in reasons)],
+        "warnings": [*config.warnings, *(f"provider {name} is erased despite this: {reason}" for reason in reasons)],
     }
     if reasons and not force:
         refused = {**result, "changed": False, "erased": []}
         del refused["diff"], refused["warnings"]
         raise PartlyFailed(
-            f"provider {name} is not erased, because something of it is left: {'; '.join(reasons)}. The playbook"
-            " drain_provider says what to do; force erases the records all the same, and what is in the cloud stays",
+            f"provider {name} is not erased, because parts of it are left: {'; '.join(reasons)}. Run the"
+            f" playbook drain_provider; or set force to erase the records anyway, which leaves everything in the cloud",
             refused,
         )
     if erased and not check:

@@ -223,7 +223,7 @@ class NodesByHand:
         return NodeOutcome(node.id, node, node, refusal, busy)
 
     def _changed_meanwhile(self, node_id: str) -> NodeOutcome:
-        return NodeOutcome(node_id, refusal=f"node {node_id} was changed by another client just now", busy=True)
+        return NodeOutcome(node_id, refusal=f"node {node_id} was just changed by another client: try again", busy=True)
 
     def _unreadable(self, node_id: str) -> NodeOutcome:
         """Return the result for a node that is gone, or whose record no program can use and can only be deleted."""
@@ -231,12 +231,12 @@ class NodesByHand:
         if exists and self._wish.state != ABSENT:
             return NodeOutcome(
                 node_id,
-                refusal=f"the record of node {node_id} is no JSON object: it can only be deleted (state=absent)",
+                refusal=f"the record of node {node_id} is not a JSON object: it can only be deleted (state=absent)",
             )
         if exists and self._store.nodes.holder(node_id) is not None:
             return NodeOutcome(node_id, refusal=f"node {node_id} is locked by another client", busy=True)
         if exists:
             return NodeOutcome(node_id, erased=True)
         if self._wish.state == HELD:
-            return NodeOutcome(node_id, refusal=f"node {node_id} was deleted meanwhile and cannot be held any more")
+            return NodeOutcome(node_id, refusal=f"node {node_id} has been deleted and can no longer be held")
         return NodeOutcome(node_id)

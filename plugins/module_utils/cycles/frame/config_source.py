@@ -93,7 +93,7 @@ class ConfigSource:
             try:
                 keep(self._folder, options.files)
             except (FolderNotPrivate, ConfigError, OSError) as problem:
-                self._say(f"configuration: it cannot be kept for the time of a mistake in it: {problem}")
+                self._say(f"configuration: it cannot be saved as a fallback for a later mistake: {problem}")
         return config
 
     def _former(self) -> tuple[NodepoolConfig, float] | None:
@@ -119,7 +119,7 @@ def told(path: str, written: float, problems: list[str], former: float) -> str:
     """
     more = [f"and {len(problems) - MOST} more"] if len(problems) > MOST else []
     why = "; ".join([*problems[:MOST], *more])
-    return f"{path} of {_time(written)} cannot be used: {why}; working with that of {_time(former)}"
+    return f"{path} of {_time(written)} cannot be used: {why}; the version of {_time(former)} stays in use"
 
 
 def _time(at: float) -> str:

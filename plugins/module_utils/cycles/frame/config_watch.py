@@ -140,7 +140,7 @@ class ConfigWatch:
         self._missing = missing
         config = self._read() if main else None
         if clouds:
-            self._say("configuration: clouds.yaml was written, logins are read again")
+            self._say("configuration: clouds.yaml changed, logging in again")
         return News(config, clouds) if config is not None or clouds else None
 
     def _read(self) -> NodepoolConfig | None:
@@ -152,7 +152,7 @@ class ConfigWatch:
                 self._say(Trouble(f"configuration: {problem}"))
             for warning in error.warnings:
                 self._say(f"configuration: warning: {warning}")
-            self._say(Trouble("configuration: cannot be used, the former one stays in force"))
+            self._say(Trouble("configuration: cannot be used, the previous one stays in use"))
             return None
         self._broken = []
         self._say(_news(self.known, config))
@@ -169,4 +169,4 @@ def _news(before: NodepoolConfig | None, config: NodepoolConfig) -> str:
 
 
 def _missed(path: str) -> str:
-    return f"{path}: does not exist any more, what was read from it stays in force: put the file back"
+    return f"{path}: no longer exists, what was read from it stays in use: restore the file"

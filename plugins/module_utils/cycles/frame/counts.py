@@ -165,7 +165,7 @@ class KeptCounters:
             return counters_of(before), [str(token) for token in tokens] if isinstance(tokens, list) else []
         except BadDocument as problem:
             path = paths.own(self._path)
-            self._say(Trouble(f"{path} cannot be used: {problem}; the counters of this host begin again at 0"))
+            self._say(Trouble(f"{path} cannot be used: {problem}; the counters of this host restart at 0"))
             return Counters(), []
 
     def _clear(self, now: float) -> None:

@@ -144,7 +144,7 @@ class Frame:
             self._mishaps += 1
             if self._mishaps > MOST_MISHAPS:
                 raise error
-            self._say(Trouble(f"starting afresh: {error}"))
+            self._say(Trouble(f"restarting with a new session: {error}"))
         self._work.lose()
         if spoiled:
             self._work.rest(AWAY_LOOK)
@@ -153,5 +153,5 @@ class Frame:
         if seconds > self._settings.timeout + STORE_GRACE and not self._work.finishing:
             hosts = ", ".join(host_names(self._settings))
             raise StoreError(
-                f"ZooKeeper ({hosts}) has been away for {seconds:.0f} s: the cycle ends, the next one goes on"
+                f"ZooKeeper ({hosts}) has not answered for {seconds:.0f} s: the cycle ends, the next one goes on"
             )

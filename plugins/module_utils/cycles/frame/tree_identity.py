@@ -50,9 +50,9 @@ def confirm_tree(store: Store, site: str) -> None:
         return
     found = f"it says {there!r} now" if there else "it is gone"
     raise TreeExchanged(
-        f"the tree in ZooKeeper is not the one that this began with: {own(SITE)} said {site!r}, and {found}. ZooKeeper"
-        " was emptied, restored or exchanged; nothing was deleted for that. See that zookeeper-servers and"
-        " chroot are right and that its data is complete, then start again (docs/operating.md, 'Another tree')"
+        f"the tree in ZooKeeper has changed since the start: {own(SITE)} said {site!r}, and {found}. ZooKeeper"
+        f" was emptied, restored or replaced; nothing was deleted because of that. Check zookeeper-servers,"
+        f" chroot and that its data is complete, then start again (docs/operating.md, 'Another tree')"
     )
 
 

@@ -99,7 +99,7 @@ class WorkerSet:
             job.done(None, self._unavailable(job, f"did not end within {job.seconds:g} s", job.changes))
         for waiting in stranded:
             if waiting is not None:
-                waiting.done(None, self._unavailable(waiting, "was not begun: too many calls hang", False))
+                waiting.done(None, self._unavailable(waiting, "did not start: too many calls hang", False))
 
     def _is_late(self, ident: int, job: _Job, now: float) -> bool:
         if job.started is None or job.answered or now - job.started <= job.seconds:

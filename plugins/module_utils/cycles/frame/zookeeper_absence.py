@@ -60,10 +60,12 @@ class ZooKeeperAbsence:
             away = self._store.state != "connected"
             if away and self._since is None:
                 self._since = now
-                line = "the connection is lost; nothing is changed until it is back"
+                line = "the connection is lost; nothing is changed until it returns"
             elif not away and self._since is not None:
                 same = self._store.generation == self._generation
-                session = "" if same else ", in a new session: what was locked in the old one is looked at afresh"
+                session = (
+                    "" if same else (", in a new session: everything that was locked in the old one is checked again")
+                )
                 line = f"back after {now - self._since:.1f} s{session}"
                 self._since, self._generation = None, self._store.generation
             if away and line is None and refusal and refusal != self._refused:

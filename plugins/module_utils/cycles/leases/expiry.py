@@ -102,6 +102,6 @@ def unattended_text(nodes: Collection[Node], what: str) -> str:
     """
     ids, providers = ", ".join(node.id for node in nodes), ", ".join(sorted({node.provider or "?" for node in nodes}))
     return (
-        f"no launcher acts for {providers} at the moment: node {ids} {what}, and the server is deleted by the next"
-        " launcher, leak_cleanup, or nodepool_request with launch: true"
+        f"no launcher serves {providers} now: node {ids} {what}; the next launcher, leak_cleanup, or"
+        f" nodepool_request with launch: true deletes the server"
     )

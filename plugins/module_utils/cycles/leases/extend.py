@@ -91,7 +91,7 @@ def _extended(store: Store, node: Node, spec: LeaseSpec, now: float, preview: bo
     try:
         fresh = node if preview else store.nodes.read(node.id)
         if fresh is None or not is_held(fresh, spec.name, now):
-            raise LeaseError(f"lease {spec.name}: node {node.id} was given back or taken over just now")
+            raise LeaseError(f"lease {spec.name}: node {node.id} has just been released or taken over")
         since = now if fresh.state_time is None else fresh.state_time
         fresh.hold_expiration = math.ceil(now - since + spec.expires)
         if not preview:

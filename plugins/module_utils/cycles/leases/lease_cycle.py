@@ -217,14 +217,14 @@ class Leasing:
     def _act(self) -> LeasePlan:
         lock = self._store.own.lock(lock_path(self._spec.name))
         if lock is None:
-            self._busy = "another requestor works on this lease"
+            self._busy = "another requestor is working on this lease"
             return LeasePlan()
         try:
             for _round in range(ROUNDS):
                 lease = self._lease(fresh=True)
                 if lease is None and self._present and self._known:
                     self._released = True
-                    self._failures.append("it was released while this run waited for it; repeat the task to begin anew")
+                    self._failures.append("it was released while this run waited for it: repeat the task to start again")
                     return LeasePlan()
                 self._known = self._known or lease is not None
                 plan = self._plan(lease, self._view(lease, whole=True, fresh=True))

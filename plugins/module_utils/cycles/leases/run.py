@@ -177,9 +177,9 @@ def _look_for_unattended(turn: LeaseTurn, outcome: LeaseOutcome, store: Store, c
     others = [node for node in left if not is_of(node, name)]
     held = unattended(store, outcome.after.nodes) if turn.present and turn.launch else []
     if own:
-        outcome.notices.append(unattended_text(own, "was given back"))
+        outcome.notices.append(unattended_text(own, "was released"))
     if others:
-        outcome.notices.append(unattended_text(others, "of an expired or released lease has to be deleted"))
+        outcome.notices.append(unattended_text(others, "of an expired or released lease must be deleted"))
     outcome.warnings = tuple(outcome.notices)
     if held:
         outcome.notices.append(unattended_text(held, f"expires {turn.spec.expires} s after it was handed over"))

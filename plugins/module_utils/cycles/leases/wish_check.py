@@ -26,8 +26,8 @@ def capped(spec: LeaseSpec, config: NodepoolConfig) -> tuple[LeaseSpec, tuple[st
     if not most or spec.expires <= most:
         return spec, ()
     told = (
-        f"lease {spec.name}: expires is {spec.expires} s, but max-hold-age of {config.path} gives a node back after "
-        f"{most} s: it lasts {most} s"
+        f"lease {spec.name}: expires is {spec.expires} s, but max-hold-age of {config.path} releases a node"
+        f" after {most} s: it lasts {most} s"
     )
     return replace(spec, expires=most), (told,)
 

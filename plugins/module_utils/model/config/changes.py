@@ -29,7 +29,7 @@ def _items(kind: str, before: Mapping[str, Any], after: Mapping[str, Any], where
             yield f"{kind} {where}{name} is new"
         elif before[name] != after[name]:
             yield from _within(kind, f"{where}{name}", before[name], after[name])
-    yield from (f"{kind} {where}{name} is gone" for name in before if name not in after)
+    yield from (f"{kind} {where}{name} was removed" for name in before if name not in after)
 
 
 def _within(kind: str, name: str, before: Any, after: Any) -> Iterator[str]:

@@ -45,8 +45,8 @@ FORMATS = frozenset(
 """What disk-image-create makes itself (``-t``), and what it has qemu-img make of a raw image."""
 FOLDERS = ("images-dir", "elements-dir", "build-log-dir")
 IMAGE_NAME_FIELDS = ("image_name", "upload_id", "timestamp")
-LAST_WINS = "and the last one counts, as in Nodepool: rename or remove one"
-BOTH_COUNT = "and all of them count, the last one most, as in Nodepool: write one entry"
+LAST_WINS = "and the last one is used, as in Nodepool: rename or remove one"
+BOTH_COUNT = "and they are merged, the last one wins, as in Nodepool: write one entry"
 
 
 def check(main: Any, *, zookeeper_elsewhere: bool = False, part: bool = False) -> list[Problem]:
@@ -79,7 +79,8 @@ def check_secure(secure: Any, main: Any) -> list[Problem]:
             problems.append(
                 Problem(
                     ("diskimages", index, "name"),
-                    "names an abstract diskimage, which takes no env-vars here: name the images that inherit from it",
+                    "names an abstract diskimage, which cannot have env-vars here: name the images that inherit"
+                    " from it",
                 )
             )
         elif name is not None and images.known is not None and name not in images.known:
@@ -145,7 +146,7 @@ def _unique(section: Any, prefix: Path, key: str = "name", rule: str = LAST_WINS
             continue
         if name in seen:
             yield Problem(
-                (*prefix, index, key), f"is the name of entry number {seen[name] + 1}, too, {rule}", "lenient"
+                (*prefix, index, key), f"is also the name of entry number {seen[name] + 1}, {rule}", "lenient"
             )
         seen.setdefault(name, index)
 
@@ -155,7 +156,7 @@ def _zookeeper(main: Any, elsewhere: bool, part: bool) -> Iterator[Problem]:
         severity = "warning" if part else "error"
         yield Problem((), "lacks the key zookeeper-servers: add it here or in secure.conf", severity)
     if isinstance(main, dict) and "zookeeper-auth" in main:
-        sentence = "has a password, and Nodepool does not know it: move it to secure.conf"
+        sentence = "has a password, which Nodepool does not expect here: move it to secure.conf"
         yield Problem(("zookeeper-auth",), sentence)
     yield from _servers(main)
 
@@ -175,7 +176,8 @@ def _folders(main: Any) -> Iterator[Problem]:
         astray = [part for part in parts if isinstance(part, str) and part and not part.startswith("/")]
         if astray:
             sentence = (
-                f"has the relative path {shown(astray[0])}; a cycle works in no fixed folder: write an absolute path"
+                f"has the relative path {shown(astray[0])}, but a cycle has no fixed working directory: write"
+                f" an absolute path"
             )
             yield Problem((key,), sentence, "warning")
 
@@ -192,7 +194,7 @@ def _servers(section: Any) -> Iterator[Problem]:
         if isinstance(chroot, str) and chroot.strip("/"):
             chroots.add(chroot.strip("/"))
     if len(chroots) > 1:
-        yield Problem(("zookeeper-servers",), "has different chroots: an ensemble has one, give it once")
+        yield Problem(("zookeeper-servers",), "has different chroots, but an ensemble has one: give it once")
 
 
 def _is_host(host: str) -> bool:
@@ -218,8 +220,8 @@ def _diskimages(main: Any, images: Images) -> Iterator[Problem]:
             for key, ancestor in ineffective_keys(item, images.items):
                 yield Problem(
                     (*path, key),
-                    f"cannot switch off what the parent {shown(ancestor)} sets, as in Nodepool: "
-                    "set it in those images that need it and not in the parent",
+                    f"cannot disable what the parent {shown(ancestor)} enables, as in Nodepool: set it in the"
+                    f" images that need it and not in the parent",
                     "warning",
                 )
         if isinstance(item.get("release"), float):
@@ -234,7 +236,8 @@ def _formats(item: dict[str, Any], path: Path) -> Iterator[Problem]:
         for index, name in enumerate(names if isinstance(names, list) else ()):
             if isinstance(name, str) and name not in FORMATS:
                 sentence = (
-                    f"names {shown(name)}, which diskimage-builder does not make: it makes {', '.join(sorted(FORMATS))}"
+                    f"names {shown(name)}, which diskimage-builder does not produce: use one of"
+                    f" {', '.join(sorted(FORMATS))}"
                 )
                 yield Problem((*path, key, index), sentence, "warning")
 
@@ -257,7 +260,7 @@ def _providers(main: Any, images: Images) -> Iterator[Problem]:
             yield Problem(
                 path,
                 f"has the driver {driver}; only openstack is supported, the provider and its pools are ignored:"
-                f" remove it, or serve its labels in another way",
+                f" remove it, or serve its labels with another tool",
                 "lenient",
             )
             continue
@@ -277,7 +280,7 @@ def _image_name_format(provider: dict[str, Any], path: Path) -> Iterator[Problem
     try:
         fields = {name for _text, name, _spec, _conversion in string.Formatter().parse(pattern) if name is not None}
     except ValueError:
-        yield Problem((*path, "image-name-format"), "has a brace without its partner: close it, or double it")
+        yield Problem((*path, "image-name-format"), "has an unmatched brace: close it, or double it")
         return
     for name in sorted(fields - set(IMAGE_NAME_FIELDS)):
         yield Problem(
@@ -320,7 +323,7 @@ def _pool(
         elif disks is not None:
             yield Problem(
                 (*place, "diskimage"),
-                f"names the diskimage {shown(diskimage)!r}, which this provider does not list: the label is not "
-                "offered here. List the image in the provider's diskimages, or take the label out of the pool",
+                f"names the diskimage {shown(diskimage)!r}, which this provider does not list, so the label is"
+                f" not offered here: add the image to the provider's diskimages, or remove the label from the pool",
                 "lenient",
             )

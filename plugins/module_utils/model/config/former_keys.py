@@ -23,7 +23,7 @@ _CLOUDS_YAML = "write it into the cloud's entry in clouds.yaml"
 _POOLS = "write it into the pools of the provider"
 _LABELS = "write it into the labels of the pools"
 _ZUUL = "Zuul sets up nodes by its jobs now: remove it"
-_NO_SNAPSHOT = "images are not set up by scripts any more, but built from elements: remove it"
+_NO_SNAPSHOT = "images are built from elements, no longer set up by scripts: remove it"
 _ZOOKEEPER = "requests come through ZooKeeper now: remove it"
 
 _TWO, _NINE = "2", "9"
@@ -31,11 +31,11 @@ _TWO, _NINE = "2", "9"
 
 _PARTS: dict[Section, dict[str, tuple[str, str]]] = {
     _TOP: {
-        "cron": (_TWO, "the services decide themselves when to work: set rebuild-age of diskimages, then remove it"),
+        "cron": (_TWO, "the services schedule their own work: set rebuild-age of diskimages, then remove it"),
         "dburi": (_TWO, "the state is in ZooKeeper, see zookeeper-servers: remove it"),
         "gearman-servers": (_TWO, _ZOOKEEPER),
         "script-dir": (_TWO, _NO_SNAPSHOT),
-        "targets": (_TWO, "Nodepool knows no Jenkins any more, Zuul asks for nodes: remove it"),
+        "targets": (_TWO, "Nodepool no longer supports Jenkins, Zuul requests nodes: remove it"),
         "zmq-publishers": (_TWO, _ZOOKEEPER),
     },
     ("labels",): {
@@ -69,7 +69,7 @@ _PARTS: dict[Section, dict[str, tuple[str, str]]] = {
         "service-name": (_TWO, "write it as compute_service_name into the cloud's entry in clouds.yaml"),
         "service-type": (_TWO, "write it as compute_service_type into the cloud's entry in clouds.yaml"),
         "template-hostname": (_TWO, "image-name-format gives the names of images"),
-        "use-neutron": (_TWO, "the catalog of the cloud says so: remove it"),
+        "use-neutron": (_TWO, "the catalog of the cloud has it: remove it"),
         "username": (_TWO, _CLOUDS_YAML),
     },
     _UPLOADED: {

@@ -60,7 +60,7 @@ def _number(value: Any) -> Converted:
         number = float(value)
     except ValueError:
         return None
-    return (number, "is a number in quotes: write it without them") if math.isfinite(number) else None
+    return (number, "is a number in quotes: remove the quotes") if math.isfinite(number) else None
 
 
 def _text(value: Any) -> Converted:

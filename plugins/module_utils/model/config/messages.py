@@ -121,10 +121,10 @@ def _unknown_keys(error: SchemaError, path: Path) -> Iterator[Problem]:
         if former:
             message = former
         elif drivers and path[:1] == ("providers",):
-            message = f"is an option of the {_either(drivers)} driver and ignored: remove it"
+            message = f"is an option of the {_either(drivers)} driver and is ignored: remove it"
         else:
             remedy = suggestion(key, known, _SAME_KEY) or _place(key) or "remove it"
-            message = f"is not a known key here and ignored: {remedy}"
+            message = f"is not a known key here and is ignored: {remedy}"
         yield Problem((*path, key), message, "lenient")
 
 
@@ -175,9 +175,9 @@ def _out_of_range(error: SchemaError, path: Path, source: Source) -> str:
     if error.validator == "minLength":
         return "is empty: write a text"
     if error.validator == "maxLength":
-        return f"has {len(error.instance)} characters, and {error.validator_value} are allowed: shorten it"
+        return f"has {len(error.instance)} characters, but only {error.validator_value} are allowed: shorten it"
     if error.validator == "minItems":
-        return "is an empty list: name at least one"
+        return "is an empty list: add at least one entry"
     return f"is {_value(error.instance, path, source)}; expected {_expected(error.schema, error.instance)}"
 
 

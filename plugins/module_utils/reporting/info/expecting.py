@@ -31,7 +31,7 @@ SOON = 1.0
 """An estimate of fewer seconds is none: what was expected should have happened by now."""
 BEHIND = 120.0
 """Seconds during which a stored document counts as a launcher's latest one: launchers store once a minute."""
-UNTOLD = "it cannot be told: it depends on when others give nodes back or an operator mends something"
+UNTOLD = "unknown: it depends on when others release nodes or an operator fixes a problem"
 
 Expected = tuple["float | None", str]
 """Seconds, None when they cannot be estimated, and the basis of the estimate."""
@@ -55,7 +55,7 @@ def expected_wait(
         return None, "there is nothing to wait for"
     left, basis = _estimate(row, rows, reason, launches, reading, now)
     if left is not None and left < SOON:
-        return None, f"it cannot be told: the time is over ({basis})"
+        return None, f"unknown: the expected time has passed ({basis})"
     return (None if left is None else round(left, 1)), basis
 
 
@@ -74,7 +74,7 @@ def _estimate(
     left, at = wait.get("seconds"), seconds(wait.get("at"))
     if code in (reasons.FROZEN, reasons.BREAKER) and is_number(left) and at is not None:
         until = at + min(float(left or 0), LONGEST_DELAY)
-        return until - now, "until the next attempt; whether it succeeds is not known"
+        return until - now, "until the next attempt, which may fail"
     if code == reasons.NO_ROOM:
         return _until_room(row, rows, wait, reading, now)
     return None, UNTOLD
@@ -83,17 +83,17 @@ def _estimate(
 def _until_booted(launches: Sequence[Mapping[str, Any]], reading: TreeReading, now: float) -> Expected:
     longest, coming = 0.0, [launch for launch in launches if launch["state"] != "ready"]
     if not coming:
-        return None, "it is handed over at any moment: its nodes are ready"
+        return None, "now: its nodes are ready"
     for launch in coming:
         boots = _boots(reading, launch["provider"])
         if not boots:
-            return None, f"it cannot be told: no boot of provider {launch['provider']} was seen lately"
+            return None, f"unknown: no boot of provider {launch['provider']} was seen recently"
         begun = launch["created_at"]
         left = median(boots) - (now - begun if begun is not None else 0.0)
         if left < SOON:
-            return None, "it cannot be told: a launch has taken longer than the boots seen lately"
+            return None, "unknown: a launch is taking longer than recent boots"
         longest = max(longest, left)
-    return longest, "until the servers are ACTIVE, by the median of the boots seen lately"
+    return longest, "until the servers are ACTIVE, by the median of recent boots"
 
 
 def _until_room(
@@ -102,21 +102,21 @@ def _until_room(
     """Estimate the wait by the rate at which nodes of the pool were deleted recently."""
     where, left = text(wait.get("where")) or "", wait.get("left")
     if wait.get("resource") != INSTANCES:
-        return None, f"it cannot be told: it waits for {text(wait.get('resource')) or 'room'}, and nodes differ in that"
+        return None, f"unknown: it waits for {text(wait.get('resource')) or 'room'}, which differs between nodes"
     provider, _slash, pool = where.partition("/")
     gone = _deletions(reading, provider, pool, now)
     if len(gone) < FEWEST or gone[-1] <= gone[0]:
-        return None, f"it cannot be told: fewer than {FEWEST} nodes of {where} were deleted within the last hour"
+        return None, f"unknown: fewer than {FEWEST} nodes of {where} were deleted within the last hour"
     distance = (gone[-1] - gone[0]) / (len(gone) - 1)
     # Deletions after the launcher's last write are unknown here.
     silence = _stored_at(reading, provider, now) - gone[-1]
     if silence > SILENCE * distance:
-        return None, f"it cannot be told: no node of {where} was deleted for {span(silence)}"
+        return None, f"unknown: no node of {where} was deleted for {span(silence)}"
     free = 0.0 if wait.get("behind") or not is_number(left) else max(0.0, float(left or 0))
     nodes = max(1.0, len(row["labels"]) + _wanted_before(row, rows, where, reading) - free)
     boots = _boots(reading, provider)
     total = nodes * distance - min(distance, now - gone[-1]) + (median(boots) if boots else 0.0)
-    boot = "the median of the boots seen lately" if boots else "without the boot, of which none was seen lately"
+    boot = "the median of recent boots" if boots else "without the boot, of which none was seen recently"
     lately = f"{len(gone)} nodes of {where} were deleted within {span(now - gone[0])}"
     return total, f"about {nodes:.12g} must be deleted first, {lately}; {boot}"
 

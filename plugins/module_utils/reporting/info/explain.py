@@ -30,18 +30,18 @@ MOST_AHEAD = 10
 OURS = "stackci-PoolWorker."
 """The prefix of the ids of pools of this collection's launchers."""
 
-_NOBODY = "no launcher acts for it now"
+_NOBODY = "no launcher serves it now"
 _RAISED = "its limit in tenant-resource-limits is raised"
 _ENDS = {
-    reasons.NO_ROOM: "nodes are given back, or the limit of the pool or the quota of the cloud is raised",
-    reasons.TENANT_LIMIT: f"nodes of the tenant are given back, or {_RAISED}",
-    reasons.CONCURRENCY: "launches under way end, or max-concurrency of the provider is raised",
+    reasons.NO_ROOM: "nodes are released, or the limit of the pool or the quota of the cloud is raised",
+    reasons.TENANT_LIMIT: f"nodes of the tenant are released, or {_RAISED}",
+    reasons.CONCURRENCY: "launches in progress end, or max-concurrency of the provider is raised",
     reasons.BUILDING: "servers that the cloud is building become ACTIVE",
     reasons.IMAGE_BUILDING: "the builder finishes the build or the upload of the image",
-    reasons.IMAGE_GONE: "the image is reactivated, or an upload of it is made anew (uploads.yml)",
+    reasons.IMAGE_GONE: "the image is reactivated or uploaded again (uploads.yml)",
     reasons.FOREIGN_FIRST: "the launcher of the other pool serves or declines it, or its pool pauses",
     reasons.FROZEN: "the freeze ends, or room is seen in the cloud",
-    reasons.NOT_ACTING: "a launcher that acts for the provider is started",
+    reasons.NOT_ACTING: "a launcher that serves the provider is started",
     reasons.FACTS_UNREAD: "the first answers of the cloud arrive",
     reasons.UNCONFIRMED: "a second reading of the limits of the cloud",
     reasons.PROVIDER_TROUBLE: "the API of the cloud works again",
@@ -149,17 +149,17 @@ def _is_ahead(item: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
 def _summary(row: Mapping[str, Any], reason: Mapping[str, Any] | None, launches: Sequence[Mapping[str, Any]]) -> str:
     state = row["state"]
     if state == RequestState.REQUESTED:
-        why = f": {reason['text']}" if reason else "; no launcher has said why"
-        return f"it waits at place {row['place']} of the queue{why}"
+        why = f": {reason['text']}" if reason else "; no launcher has given a reason"
+        return f"it waits at place {row['place']} in the queue{why}"
     if state == RequestState.PENDING:
         ready = sum(1 for launch in launches if launch["state"] == "ready")
         why = f"; {reason['text']}" if reason else ""
         return f"a launcher works on it: {ready} of {len(row['labels'])} nodes are ready{why}"
     if state == RequestState.FULFILLED:
-        return f"it is fulfilled with nodes {', '.join(row['nodes'])}; its requestor has not taken them yet"
+        return f"it is fulfilled with nodes {', '.join(row['nodes'])}; its requestor has not locked them yet"
     if state == RequestState.FAILED:
         return "it failed" + (f": {reason['text']}" if reason else "")
-    return "its record does not tell its state"
+    return "its record has no state"
 
 
 # -- the pools -------------------------------------------------------------------------------------------------------
@@ -204,7 +204,7 @@ def _verdict(
     """Return code, sentence and figures of a pool's reason."""
     if pool["id"] in row["declined_by"]:
         declined = [item for item in _past(reading, row["id"], "reasons") if item.get("where") == where]
-        why = "; ".join(str(item.get("text")) for item in declined) or "it declined and did not say why"
+        why = "; ".join(str(item.get("text")) for item in declined) or "it declined without a reason"
         return next((str(item.get("code")) for item in declined), "declined"), why, {}
     lacking = sorted(set(row["labels"]) - set(words(pool.get("supported_labels"))))
     if lacking:
@@ -215,11 +215,11 @@ def _verdict(
             said = said_now(item, age(seconds(wait.get("at")), now))
             return str(item["code"]), said if pool["registered"] else f"{said}; {_NOBODY}", figures
     if not pool["registered"]:
-        return "absent", f"no launcher acts for {where} now", {}
+        return "absent", f"no launcher serves {where} now", {}
     if not pool["id"].startswith(OURS):
         paused = ", and is paused" if pool.get("paused") is True else ""
         return "foreign", f"{where} belongs to another launcher, which stores no reasons{paused}", {}
-    return "unsaid", f"nothing is stored that {where} says about it", {}
+    return "unsaid", f"{where} has stored nothing about it", {}
 
 
 def _past(reading: TreeReading, request_id: str, key: str) -> list[dict[str, Any]]:
@@ -292,7 +292,7 @@ def _history(
     for item in _past(reading, row["id"], "taken_back"):
         since = age(seconds(item.get("at")), now)
         thrown = whole(item.get("thrown")) or 0
-        lost = f"; {amount(thrown, 'create or server', 'creates or servers')} of it given up" if thrown else ""
+        lost = f"; {amount(thrown, 'create or server', 'creates or servers')} of it abandoned" if thrown else ""
         yield event("taken back", since, f"the launcher took it back from {text(item.get('where')) or '?'}{lost}")
     if reason is not None and row["state"] not in RequestState.FINISHED:
         yield event("waits", age(reason["since"], now), reason["text"])

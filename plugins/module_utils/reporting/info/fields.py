@@ -83,7 +83,7 @@ class Fields:
             value = self.read(key, seconds)
         if value is None or EARLIEST <= value <= LATEST:
             return value
-        self.problems.append(f"{key!r} is no UNIX time of this age")
+        self.problems.append(f"{key!r} is not a plausible UNIX time")
         return None
 
 

@@ -196,7 +196,7 @@ def gone_life(found: Found, now: float) -> dict[str, Any]:
     try:
         stone, problem = Tombstone.from_document(found.document), found.problem
     except BadDocument as bad:
-        stone, problem = Tombstone(found.name), f"what is kept of it cannot be used: {found.problem or bad}"
+        stone, problem = Tombstone(found.name), f"its stored record cannot be used: {found.problem or bad}"
     began = min((stone.times[name] for name in ("recorded", "launched") if name in stone.times), default=0.0)
     # The record comes first: a launch that began at the same moment may have an earlier time from another clock.
     names = sorted(stone.times, key=lambda name: name != "recorded")
@@ -215,18 +215,18 @@ def gone_life(found: Found, now: float) -> dict[str, Any]:
         "failures": [],
         "superseded": list(stone.marks[:-1]),
         "boot_seconds": _difference(stone.times.get("created"), stone.times.get("active")),
-        "problem": problem or (None if stone.times else "an attempt of its launch was removed; its life is not kept"),
+        "problem": problem or (None if stone.times else "a launch attempt of it was removed; its history is not kept"),
     }
 
 
 GONE_STEPS = {
     "recorded": "the record was made",
     "launched": "the launch began",
-    "created": "the cloud said yes to the create",
+    "created": "the cloud accepted the create",
     "active": "the server became ACTIVE",
     "ready": READY_TEXT,
     "in-use": "the requestor began to use it",
-    "used": "the node was given back",
+    "used": "the node was released",
 }
 """Name of a time in a tombstone → the text of that event."""
 
@@ -256,7 +256,7 @@ def _assigned(found: Found, launch: Launch | None, recorded: float | None) -> It
 
 def _launch(found: Found | None) -> tuple[Launch | None, str | None]:
     if found is None:
-        return None, "there is no record of its launch: another launcher made it, or it is gone"
+        return None, "there is no record of its launch: another launcher created it, or it is gone"
     try:
         return Launch.from_document(found.document), found.problem
     except BadDocument as problem:
@@ -271,7 +271,7 @@ def _launch_steps(launch: Launch) -> Iterator[tuple[str, float, str]]:
         mark = launch.mark or "(none)"
         yield "asked", launch.asked_at, f"attempt {launch.attempt}: the cloud was asked for a server, mark {mark}"
     if launch.created_at:
-        yield "created", launch.created_at, f"the cloud said yes: {server}"
+        yield "created", launch.created_at, f"the cloud accepted it: {server}"
     if launch.active_at:
         yield "active", launch.active_at, f"{server} became ACTIVE"
     if launch.adopted and launch.adopted_at:
@@ -279,12 +279,12 @@ def _launch_steps(launch: Launch) -> Iterator[tuple[str, float, str]]:
     if launch.since and launch.phase == Phase.READY:
         yield "ready", launch.since, READY_TEXT
     elif launch.since and launch.phase not in (Phase.QUEUED, Phase.CREATING):
-        yield f"phase {launch.phase}", launch.since, f"the launch came into the phase {launch.phase}"
+        yield f"phase {launch.phase}", launch.since, f"the launch entered the phase {launch.phase}"
 
 
 def adoption_text(times: int) -> str:
     """Return the text about how often later cycles continued a launch."""
-    return f"a later launcher cycle continued the launch, {amount(times, 'time', 'times')} so far"
+    return f"a later launcher cycle continued the launch ({amount(times, 'time', 'times')} so far)"
 
 
 def _state_text(state: str, document: Mapping[str, Any]) -> str:

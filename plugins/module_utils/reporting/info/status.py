@@ -120,7 +120,7 @@ def _lease(row: Mapping[str, Any]) -> str:
 
 
 def _provider(row: Mapping[str, Any]) -> Iterator[str]:
-    who = f"acted for on {', '.join(row['acted_for_by']) or 'a host that has registered no pool'}"
+    who = f"served by {', '.join(row['acted_for_by']) or 'a host that has registered no pool'}"
     other = f"served by another launcher on {', '.join(row['acted_for_by'])}" if row["acted_for_by"] else "no launcher"
     notes = ["not in the configuration"] if not row["configured"] else []
     notes += ["draining"] if row["draining"] else []
@@ -188,7 +188,7 @@ def _request(row: Mapping[str, Any]) -> str:
 
 
 def _why(row: Mapping[str, Any]) -> str:
-    return str(row["reason"]["text"]) if row["reason"] else "no launcher has said why"
+    return str(row["reason"]["text"]) if row["reason"] else "no launcher has given a reason"
 
 
 def _stuck(known: Iterable[Mapping[str, Any]]) -> Iterator[str]:
@@ -215,9 +215,9 @@ def request_lines(told: Mapping[str, Any], width: int) -> list[str]:
             f"before it in the queue: {told['ahead_count']}; for the same: {', '.join(told['behind']) or 'none'}"
         )
     if told["waits_for"]:
-        lines.append(f"unblocked when: {told['unblocked_by'] or 'not known'}")
+        lines.append(f"unblocked when: {told['unblocked_by'] or 'unknown'}")
     if told["owner"]:
-        lines.append(f"whose fault: {told['owner']}: {SENTENCES[told['owner']]}")
+        lines.append(f"responsible: {told['owner']}: {SENTENCES[told['owner']]}")
     tries = [amount(told["attempts"], "attempt")] if told["attempts"] else []
     tries += [f"moved {amount(told['moves'], 'time')}"] if told["moves"] else []
     if tries or told["thrown_away"]:

@@ -30,7 +30,7 @@ class UnusedFiles:
 
     def text(self) -> str:
         """Return the sentence for the operator."""
-        working = f"{' and '.join(self.cycles)} work with the former one"
+        working = f"{' and '.join(self.cycles)} use the previous one"
         return f"the configuration on {self.host} cannot be used: {'; '.join(self.problems)}; {working}"
 
 

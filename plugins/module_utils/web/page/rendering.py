@@ -21,9 +21,9 @@ from .troubles import quoted
 
 FOLDER = Path(__file__).parent
 NO_FILES = (
-    "the page for people is not here: Ansible does not pack its files with a module. Run the module on the controller"
-    " with connection local, without become and with the Python of ansible-playbook, and leave nodepool_in_place as it"
-    " is; or use the role webapp. The other endpoints work"
+    "the web page is not available: Ansible does not pack its files with a module. Run the module on the"
+    " controller with connection local, without become, with the Python of ansible-playbook and with the"
+    " default nodepool_in_place; or use the role webapp. The other endpoints work"
 )
 LONGEST = 1000
 """Most characters of a value; longer values are cut."""

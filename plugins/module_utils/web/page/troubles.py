@@ -75,7 +75,7 @@ def _of_providers(providers: Rows) -> Iterator[dict[str, Any]]:
     for row in providers:
         name, href = row["name"], f"?q={quoted(row['name'])}"
         if not row["acting"] and row["configured"] and not row["acted_for_by"]:
-            yield _row(BAD, name, "no launcher acts for this provider", href=href)
+            yield _row(BAD, name, "no launcher serves this provider", href=href)
         health = row["health"]
         if health is not None and health["state"] != "ok":
             whose = f"{health['text'] or UNTOLD} ({health['owner']})" if health["owner"] else health["text"]
@@ -93,7 +93,7 @@ def _of_providers(providers: Rows) -> Iterator[dict[str, Any]]:
         if row["stuck"]:
             yield _row(WARN, name, f"{amount(len(row['stuck']), 'deletion')} stuck", href="#leaks")
         for problem in row["problems"]:
-            yield _row(WARN, name, f"the record of the provider is odd: {problem}")
+            yield _row(WARN, name, f"the record of the provider cannot be used: {problem}")
 
 
 def _of_images(images: Rows) -> Iterator[dict[str, Any]]:

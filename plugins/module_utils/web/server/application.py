@@ -138,18 +138,18 @@ class Application:
         try:
             page.prepare(self._picture.snapshot())
         except Exception:
-            _LOG.exception("the page could not be made")
+            _LOG.exception("the page could not be created")
         # The records that were read stay for a long time: the garbage collector need not visit them again and again.
         gc.collect()
         gc.freeze()
 
     def _answer(self, request: Request, environ: dict[str, Any], snapshot: Snapshot) -> Response:
         if request.method not in METHODS:
-            return refusal(405, "this service only shows: GET and HEAD are all it knows", Allow=", ".join(METHODS))
+            return refusal(405, "this service is read-only: use GET or HEAD", Allow=", ".join(METHODS))
         if not self._visitors.knows(environ.get("HTTP_HOST", "")):
-            return refusal(421, "this service is not called by this name; see its option allowed_hosts")
+            return refusal(421, "this service does not answer to this host name: add it to the option allowed_hosts")
         if len(environ.get("QUERY_STRING", "")) > LONGEST_QUERY:
-            return refusal(414, f"a query has {LONGEST_QUERY} characters at most")
+            return refusal(414, f"a query can have {LONGEST_QUERY} characters at most")
         if self._visitors.is_entrance(request.path):
             # A browser resolves it: the name and port by which the visitor calls the proxy are not known here.
             there = f"{self._visitors.prefix.rpartition('/')[2]}/"
@@ -160,14 +160,14 @@ class Application:
             return refusal(404, "there is no such page")
         try:
             if route.needs_tree and snapshot.contact.age is None:
-                told = f"the tree was not read yet: {snapshot.contact.problem}"
+                told = f"the tree has not been read yet: {snapshot.contact.problem}"
                 return refusal(503, told, **{"Retry-After": "5"})
             answer: Response = route.handler(snapshot, request, **arguments)
         except HTTPException as problem:
             return refusal(problem.code or 500, problem.description or problem.name)
         except Exception:
             _LOG.exception("no answer to %s %r", request.method, request.path)
-            return refusal(500, "the answer could not be made; the journal of the service says why")
+            return refusal(500, "the answer could not be created; see the journal of the service")
         return answer
 
 

@@ -120,6 +120,6 @@ def _bound(host: str, port: int) -> socket.socket:
             raise
     except (OSError, OverflowError, UnicodeError) as problem:
         raise AddressError(
-            [f"webapp: {host} port {port} cannot be listened on: {problem}; correct port and listen_address"]
+            [f"webapp: {host} port {port} cannot be opened: {problem}: correct port or listen_address"]
         ) from problem
     return made

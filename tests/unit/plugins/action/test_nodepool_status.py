@@ -51,7 +51,7 @@ def test_a_screen_says_when_and_why():
 
 
 def test_the_lines_of_a_failure_are_on_the_screen_and_not_once_more_in_what_ansible_shows_of_it():
-    failed = {"failed": True, "msg": "no launcher works on this tree", "lines": ["a", "b"]}
+    failed = {"failed": True, "msg": "no launcher is registered in this tree", "lines": ["a", "b"]}
     assert shown(failed) == ["a", "b"] and "lines" not in failed
     good = {"lines": ["a"]}
     assert shown(good) == ["a"] and good == {"lines": ["a"]}

@@ -65,7 +65,7 @@ class Place:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Place:
-        """Read what was stored; what is no text counts as unknown."""
+        """Read what was stored; what is not a text counts as unknown."""
         return cls(**{name: text(document.get(name)) or "" for name in cls.__dataclass_fields__})
 
     def is_same(self, other: Place) -> bool:

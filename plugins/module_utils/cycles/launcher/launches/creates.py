@@ -95,7 +95,7 @@ class Creates:
         machine.create_unclear(launch, now, ongoing.actor.creates.settle, silent_until, str(error))
         launch.owner = owner.CLOUD
         self._context.save(launch)
-        line = f"node {ongoing.node.id}: {error}; looking whether the server was made all the same"
+        line = f"node {ongoing.node.id}: {error}; checking whether the server was created anyway"
         self._context.account.say(Trouble(line, **ongoing.subject))
 
     def _judged(self, ongoing: LaunchInProgress, verdict: Verdict, text: str, now: float) -> tuple[Verdict, str]:
@@ -106,12 +106,14 @@ class Creates:
         launch = ongoing.launch
         if verdict.names == "name":
             launch.suffix = f"-{self._context.nonce()[:4]}"
-            return verdict, f"{text}; the next server gets another name"
+            return verdict, f"{text}; the next server gets a new name"
         if verdict.owner == owner.LABEL and verdict.names and not launch.reread:
             launch.reread = True
             launch.first_failed = launch.first_failed or now
             ongoing.actor.known.doubt(now)
-            return Verdict(owner.US, names=verdict.names), f"{text}; what the cloud has is read again first"
+            return Verdict(owner.US, names=verdict.names), (
+                f"{text}; the cloud's images, flavors and networks are read again first"
+            )
         return verdict, text
 
     def _accepted(self, ongoing: LaunchInProgress, now: float) -> None:
@@ -191,7 +193,7 @@ class Creates:
             # The server was in no list before, so the create has really taken this long.
             ongoing.actor.creates.answered(now - sent_at)
         ongoing.busy, ongoing.list_seen = False, 0.0
-        line = f"node {ongoing.node.id}: server {server.id} turned up late, and is taken"
+        line = f"node {ongoing.node.id}: server {server.id} appeared late and is used"
         self._context.account.say(Line(line, **ongoing.subject))
         self._started(ongoing, server.id, now)
 

@@ -219,7 +219,7 @@ class Freezes:
             for name in before:
                 if now == after[name].until < before[name].until:
                     what = "servers are gone" if is_narrow(name) else f"the limit for {name} was raised"
-                    line = f"{self._where(pool_id)}: {what}, trying again"
+                    line = f"{self._where(pool_id)}: {what}, retrying"
                     self._context.account.say(Line(line, **self._subject(pool_id)))
 
     def _looked_at_all(self, actor: ProviderActor, now: float, known: dict[str, Freeze]) -> dict[str, Freeze]:

@@ -327,7 +327,7 @@ class LaunchesInProgress(dict[str, LaunchInProgress]):
 def text_of(server: Server | None, failure: Failure) -> str:
     """Return what is wrong with a server, as a text for the operator."""
     if server is None:
-        return "no server came of an unanswered create" if failure is Failure.API else "the server is gone"
+        return "an unanswered create produced no server" if failure is Failure.API else "the server no longer exists"
     return (server.fault or f"the server is in status {server.status}").strip()
 
 

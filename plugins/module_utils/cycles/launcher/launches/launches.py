@@ -266,7 +266,7 @@ class Launches:
         if not is_known:
             # The server has failed or is missing. The call that asks nova for the reason takes time, too.
             grace = actor.timeouts.call
-            self._fail_if_overdue(ongoing, "nova does not tell what became of the server", now, grace)
+            self._fail_if_overdue(ongoing, "nova does not report the state of the server", now, grace)
             return
         needs_address = False
         if server is not None and server.status == "ACTIVE" and ongoing.pool.auto_floating_ip:
@@ -286,7 +286,7 @@ class Launches:
         before, first = launch.phase, launch.active_at is None
         longest_boot = max(actor.experience.boot_times.samples, default=0.0)
         if launch.mark not in ongoing.pending and machine.is_half_made(launch, server, longest_boot, now):
-            text = f"server {launch.server_id} never began to build, and its create was never answered"
+            text = f"server {launch.server_id} never started to build, and its create was never answered"
             self._outcomes.fail(ongoing, Failure.API, text, now, CLOUD)
             return
         failure = machine.seen(launch, server, actor.view.listed_from, now, ongoing.rules, needs_address)

@@ -96,9 +96,9 @@ class Proving:
 
     def _tell_shared(self, ongoing: LaunchInProgress, new: Face, clash: Clash, key: str) -> None:
         text = (
-            f"image {ongoing.label.image_name}: it ships its host keys: nodes {clash.other.node_id}, {new.node_id} and "
-            f"others answer with {fingerprint(key)}. It does not tell them apart, only their addresses do: remove "
-            "/etc/ssh/ssh_host_* from the image"
+            f"image {ongoing.label.image_name}: it contains host keys: nodes {clash.other.node_id}, {new.node_id} and "
+            f"others answer with {fingerprint(key)}. Only their addresses distinguish them: remove"
+            f" /etc/ssh/ssh_host_* from the image"
         )
         self._context.account.say(Trouble(text, **ongoing.subject))
 

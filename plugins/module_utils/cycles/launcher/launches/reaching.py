@@ -59,7 +59,7 @@ class Reaching:
         record.active(node, actor.provider, server, addresses, launch.floating_address)
         if not node.interface_ip:
             batch.send_later()
-            text, now = "the server has no address that can be used", self._context.now()
+            text, now = "the server has no usable address", self._context.now()
             if self._outcomes.is_ours(ongoing):
                 self._outcomes.fail(ongoing, Failure.UNREACHABLE, text, now, Verdict(owner.IMAGE))
             return
@@ -118,7 +118,7 @@ class Reaching:
             if trouble is not None:
                 told = f"; the console cannot be read: {trouble}"
             elif lines is None:
-                told = "; nova has no console of the server"
+                told = "; nova has no console for the server"
             else:
                 told = f"; console: {' | '.join(lines[-SHOWN_LINES:])}" if lines else "; the console is empty"
             self._unreached(ongoing, bounded(error + told))
@@ -128,9 +128,7 @@ class Reaching:
             "POST /servers/{id}/action", lambda: client.console_log(server_id, CONSOLE_LINES, lane.seconds), answered
         ):
             ongoing.busy = False
-            self._unreached(
-                ongoing, f"{error}; the console was not read: earlier calls for consoles have no answer yet"
-            )
+            self._unreached(ongoing, f"{error}; the console was not read: earlier console calls are still unanswered")
 
     def _reached(self, ongoing: LaunchInProgress, host_keys: tuple[str, ...]) -> None:
         now = self._context.now()

@@ -104,7 +104,7 @@ class SpareSsh:
         known.text = _trouble(node, result)
         known.failed = known.failed + 1 if known.text else 0
         if known.text:
-            line = f"node {node_id}: not handed out: {known.text}"
+            line = f"node {node_id}: not assigned: {known.text}"
             self._context.account.say(Trouble(line, node=node_id, provider=node.provider, pool=node.pool))
         self._context.inbox.nudge()
 
@@ -134,5 +134,5 @@ def _trouble(node: Node, result: ScanResult) -> str:
     if result.error is not None:
         return result.error
     if node.host_keys and result.host_keys and not set(node.host_keys) & set(result.host_keys):
-        return f"{node.interface_ip} answers with another host key than that of the node"
+        return f"{node.interface_ip} answers with a different host key than the node"
     return ""

@@ -60,12 +60,13 @@ def strangers(context: Context, actor: ProviderActor) -> str:
     named = ", ".join(f"{candidate.name} ({candidate.id})" for candidate in found[:_EXAMPLES]) + (
         ", …" * (len(found) > _EXAMPLES)
     )
-    subject = "1 server bears" if len(found) == 1 else f"{len(found)} servers bear"
+    subject = "1 server has" if len(found) == 1 else f"{len(found)} servers have"
     return (
-        f"provider {name}: {subject} this provider's name, and no record of this tree names them: {named}. Another tree"
-        " or a Nodepool may be using them: they are left alone and count as used by others. If this tree should know"
-        " them, stop here: zookeeper-servers or its chroot are wrong, or ZooKeeper lost its data. Otherwise see"
-        " docs/operating.md, 'Several trees in one project'; leak_cleanup deletes what is left of a tree that is gone"
+        f"provider {name}: {subject} this provider's name, and no record of this tree names them: {named}."
+        f" Another tree or Nodepool may be using them: they are not touched, and count as used by others. If"
+        f" this tree should know them, stop the launcher: zookeeper-servers or its chroot is wrong, or"
+        f" ZooKeeper lost its data. Otherwise see docs/operating.md, 'Several trees in one project';"
+        f" leak_cleanup deletes the servers of a tree that no longer exists"
     )
 
 

@@ -130,7 +130,7 @@ class ProviderSweep:
             self._calls -= 1
             self.outcomes[candidate.key] = "" if error is None else str(error)
             # A resource that remains is tried again after growing intervals.
-            answer = "accepted, but still there" if error is None else str(error)
+            answer = "the delete was accepted, but it still exists" if error is None else str(error)
             sightings[candidate.key] = sightings[candidate.key].attempt(self.context.now(), answer)
             if error is None:
                 account.sweeps.deleted(self.name, candidate.kind)

@@ -54,7 +54,7 @@ class SweepOptions(ConfigOptions):
         if self.adopt_unmarked is not None and self.adopt_unmarked < 0:
             problems.append(f"adopt_unmarked is {self.adopt_unmarked:g}: give an age in seconds")
         problems += [
-            f"adopt_sites: {site!r} is not the id of a tree: it is what its servers have as stackci_site, 32 digits"
+            f"adopt_sites: {site!r} is not the id of a tree: give the 32 digits that its servers have as stackci_site"
             for site in self.adopt_sites
             if not _SITE.fullmatch(site)
         ]

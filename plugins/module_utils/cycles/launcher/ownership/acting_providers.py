@@ -144,7 +144,7 @@ class ActingProviders:
             return
         if former is None or client is None:
             self.settings[name], self.clients[name] = provider, fresh
-            self._say(name, "in the configuration now")
+            self._say(name, "added to the configuration")
             return
         if _address(former) != _address(provider) and not fresh.place.matches(client.place):
             fresh.close()
@@ -153,7 +153,7 @@ class ActingProviders:
             fresh.close()
             self._use(name, provider)
         else:
-            self._say(name, "connects by its new settings")
+            self._say(name, "connects with its new settings")
             self._use(name, provider, fresh)
 
     def _use(self, name: str, provider: Provider, fresh: CloudClient | None = None) -> None:
@@ -171,10 +171,12 @@ class ActingProviders:
         if name in self._context.actors and left:
             self._store_drain(self.settings[name], self.clients[name].place)
             self._set_draining(name, self.settings[name])
-            self._say(name, f"not in the configuration any more; used to their end: {amount(left, 'node')}")
+            self._say(
+                name, f"no longer in the configuration; nodes that stay until they are deleted: {amount(left, 'node')}"
+            )
         else:
             self._forget(name)
-            self._say(name, "not in the configuration any more")
+            self._say(name, "no longer in the configuration")
 
     def _move(self, name: str, former: Provider, client: CloudClient) -> None:
         """Drain a provider whose cloud or region has changed; if it has no nodes, use the new settings at once."""
@@ -285,7 +287,7 @@ class ActingProviders:
         if not client.place.matches(Place.from_document(document.get("place"))):
             client.close()
             where = f"cloud {former.cloud!r}, region {former.region_name or 'as in clouds.yaml'}"
-            self._cannot_drain(name, document, f"{where} leads to another project or cloud than that of its nodes")
+            self._cannot_drain(name, document, f"{where} leads to a different project or cloud than its nodes are in")
             return
         if name in self._context.actors:
             self._forget(name)
@@ -295,7 +297,7 @@ class ActingProviders:
         self._set_draining(name, former)
 
     def _cannot_drain(self, name: str, document: dict[str, Any], text: str) -> None:
-        problem = f"nodes are left of it, which cannot be deleted: {text}"
+        problem = f"it has nodes left, which cannot be deleted: {text}"
         self._unreachable.add(name)
         # Report no problem for the provider of another launcher's configuration that this launcher cannot reach.
         if document.get("config") == self._origin or name in self._configured:

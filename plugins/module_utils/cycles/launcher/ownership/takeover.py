@@ -229,7 +229,7 @@ def _with_zookeeper(context: Context, config: NodepoolConfig) -> NodepoolConfig:
     """Return the new configuration with the ensemble that this cycle is connected to."""
     if config.zookeeper == context.config.zookeeper:
         return config
-    text = "the connection to ZooKeeper (zookeeper-…) changed: the next cycle takes that, this one does not"
+    text = "the connection to ZooKeeper (zookeeper-…) changed: the next cycle uses the new settings, this one does not"
     if text not in context.config.warnings:
         context.account.say(f"configuration: {text}")
     return replace(config, zookeeper=context.config.zookeeper, warnings=(*config.warnings, text))

@@ -123,7 +123,7 @@ def _reached(context: Context, left_out: dict[str, str]) -> dict[str, dict[str, 
     """Return for each provider whether it can be used, and if not why and what to do."""
     rows = {name: reach_document(why) for name, why in left_out.items()}
     for name, actor in context.actors.items():
-        silent = f"provider {name}: no answer within {PATIENCE:g} s: see whether the cloud is up"
+        silent = f"provider {name}: no answer within {PATIENCE:g} s: check that the cloud is up"
         why = actor.unusable
         rows[name] = reach_document(why if why else silent if actor.reading else None)
     return dict(sorted(rows.items()))
@@ -196,7 +196,7 @@ def _pace_line(pace: dict[str, Any]) -> str:
     at_once = pace["creates_at_once"]
     return (
         f"pool {pace['pool']}: begins with {at_once} create{'' if at_once == 1 else 's'} at once, "
-        f"{pace['launches']} are planned; more at once with each that the cloud accepts"
+        f"{pace['launches']} are planned; with one more for each that the cloud accepts"
     )
 
 
@@ -235,7 +235,7 @@ def _where(context: Context, pool_id: str) -> str:
 def _lines(context: Context, plan: Plan, actions: Iterable[DeleteNode | FreeNode | DropRequest]) -> Iterable[str]:
     """Yield the plan in sentences, in the order in which it would be carried out."""
     for request_id in _left_behind(context):
-        yield f"request {request_id}: go on with it (its launcher has ended)"
+        yield f"request {request_id}: continue it (its launcher has ended)"
     for action in actions:
         if isinstance(action, DropRequest):
             yield f"request {action.request_id}: remove, {action.reason.text()}"

@@ -16,9 +16,9 @@ from .usage import Capacity
 
 LIMITS_HOLD = 60.0
 """Seconds for which limits that were answered wait for the list that is read after them."""
-_BOUNDED = "launches go on within max-servers"
-_EARLIER = "launches go on with the limits that were read before"
-_UNBOUNDED = "launches go on without these limits"
+_BOUNDED = "launches continue within max-servers"
+_EARLIER = "launches continue with the limits that were read before"
+_UNBOUNDED = "launches continue without these limits"
 
 
 class CapacityReading:

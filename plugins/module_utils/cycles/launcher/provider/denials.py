@@ -143,7 +143,7 @@ class Denials:
         if now - self._since.setdefault(zone, now) >= LONGEST:
             return error
         return CloudUnavailable(
-            f"{error} (zone {zone}; it was a moment ago: nova has lost sight of its services)",
+            f"{error} (zone {zone}; it was available a moment ago: nova has lost contact with its services)",
             provider=error.provider,
             call=error.call,
             status=error.status,

@@ -148,7 +148,7 @@ class Knowledge:
         zones = self._client().availability_zones()
         had = [] if zones else self.denials.none(self._clock())
         if had:
-            text = f"provider {self._name}: nova shows no availability zone, and had {', '.join(had)}"
+            text = f"provider {self._name}: nova shows no availability zone, but had {', '.join(had)}"
             raise CloudUnavailable(text, provider=self._name, call="GET /os-availability-zone", status=200)
         self.denials.saw(zones)
         return zones

@@ -16,7 +16,7 @@ FORBIDDEN = (401, 403)
 FOR_NOW = (408, 429)
 """Refusals of a service that has too much to do; RFC 9110 and RFC 6585."""
 LIMITS = "GET /limits"
-_POLICY = "let the account call it (policy or role)"
+_POLICY = "allow the account to call it (policy or role)"
 _QUOTA = (
     "set ignore-provider-quota: true in the pools to launch without the cloud's limits (max-servers then bounds them)"
 )

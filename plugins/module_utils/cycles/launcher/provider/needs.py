@@ -17,7 +17,7 @@ from .lacks import Lack
 from .server_list import Listing
 from .usage import Capacity
 
-ANY_ZONE = "launches go on, and nova chooses the zone"
+ANY_ZONE = "launches continue, and nova chooses the zone"
 LATELY = 60.0
 """Seconds before the latest look at the flavors within which a fact was wanted if some label needs it."""
 

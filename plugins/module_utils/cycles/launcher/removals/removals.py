@@ -103,7 +103,7 @@ class Removal:
 
     def document(self) -> dict[str, Any]:
         """Return the removal for the result and for the next cycle."""
-        answer = self.trouble or f"{self.asks} deletes were accepted, and it is still there"
+        answer = self.trouble or f"{self.asks} deletes were accepted, but it still exists"
         return {
             "provider": self.actor.provider.name,
             "server": self.server_id,
@@ -287,9 +287,9 @@ class Removals:
         removal.actor.call("DELETE /floatingips/{id}", lambda: client.delete_floating_ip(floating_ip_id), answered)
 
     def _look_for_address(self, removal: Removal, mark: str) -> None:
-        """Look for a floating IP that an unanswered create may have made, after the server is gone.
+        """Look for a floating IP that an unanswered create may have made, after the server no longer exists.
 
-        A create that is still under way can no longer succeed then, as the server's port does not exist any more.
+        A create that is still under way can no longer succeed then, as the server's port no longer exists.
         """
 
         def answered(known: list[FloatingIp] | None, error: CloudError | None) -> None:

@@ -288,7 +288,7 @@ class AcceptedRequests:
         self._context.account.fulfilled.append(request.id)
         self._count(accepted)
         many = "s" if len(request.nodes) != 1 else ""
-        given = f"with node{many} {', '.join(request.nodes)}" if request.nodes else "without nodes: it asks for none"
+        given = f"with node{many} {', '.join(request.nodes)}" if request.nodes else "without nodes: it requests none"
         self._say(f"request {request.id}: fulfilled {given}", accepted)
 
     def _count(self, accepted: AcceptedRequest) -> None:
@@ -303,7 +303,7 @@ class AcceptedRequests:
         self._release_nodes(accepted)
         self._leave(accepted)
         self._context.account.canceled.append(accepted.request.id)
-        self._say(f"request {accepted.request.id}: canceled by its requestor", accepted)
+        self._say(f"request {accepted.request.id}: cancelled by its requestor", accepted)
 
     # -- declining -----------------------------------------------------------------------------------------------
 

@@ -64,4 +64,6 @@ def test_an_encrypted_file_is_told(secure):
 
 def test_an_account_in_nodepool_yaml_is_refused():
     (problem,) = complaints({**valid_document(), "zookeeper-auth": {"username": "a", "password": "hunter2"}})
-    assert problem.endswith(": zookeeper-auth: has a password, and Nodepool does not know it: move it to secure.conf")
+    assert problem.endswith(
+        ": zookeeper-auth: has a password, which Nodepool does not expect here: move it to secure.conf"
+    )

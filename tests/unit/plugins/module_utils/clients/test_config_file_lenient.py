@@ -43,7 +43,7 @@ def test_names_that_stand_twice_are_told(path, where):
         items = items[step]
     items.append(copy.deepcopy(items[0]))
     sentence = (
-        f"{where}: is the name of entry number 1, too, and the last one counts, as in Nodepool: rename or remove one"
+        f"{where}: is also the name of entry number 1, and the last one is used, as in Nodepool: rename or remove one"
     )
     config = parse(document)
     assert [without_line(warning) for warning in config.warnings if "rack" not in warning] == [sentence]
@@ -81,8 +81,8 @@ tenant-resource-limits: [{tenant-name: t, max-servers: 1}, {tenant-name: t, max-
 def test_a_label_without_its_image_is_not_offered_and_the_rest_is(images):
     document = changed(("providers", 0, "diskimages"), images, changed(("providers", 1), ...))
     sentence = (
-        f"{SMALL}.diskimage: names the diskimage 'debian', which this provider does not list: the label is not offered "
-        "here. List the image in the provider's diskimages, or take the label out of the pool"
+        f"{SMALL}.diskimage: names the diskimage 'debian', which this provider does not list, so the label is"
+        f" not offered here: add the image to the provider's diskimages, or remove the label from the pool"
     )
     config = parse(document)
     assert [without_line(warning) for warning in config.warnings] == [sentence]

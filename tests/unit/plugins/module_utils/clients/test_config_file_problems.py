@@ -30,7 +30,7 @@ def without_line(problem):
     ("path", "value", "sentence"),
     [
         (("zookeeper-servers",), ..., "lacks the key zookeeper-servers: add it here or in secure.conf"),
-        (("zookeeper-servers",), [], "zookeeper-servers: is an empty list: name at least one"),
+        (("zookeeper-servers",), [], "zookeeper-servers: is an empty list: add at least one entry"),
         (
             ("zookeeper-servers", 0, "host"),
             "zk01:2181",
@@ -47,7 +47,7 @@ def without_line(problem):
         (
             ("zookeeper-servers",),
             [{"host": "a", "chroot": "x"}, {"host": "b", "chroot": "y"}],
-            "zookeeper-servers: has different chroots: an ensemble has one, give it once",
+            "zookeeper-servers: has different chroots, but an ensemble has one: give it once",
         ),
         (("zookeeper-tls", "ca"), ..., "zookeeper-tls: lacks 'ca': add it"),
         (
@@ -87,7 +87,7 @@ def without_line(problem):
         (
             ("providers", 0, "pools", 0, "name"),
             "p" * 256,
-            f"{EAST}.pools[{shown('p' * 256)}].name: has 256 characters, and 255 are allowed: shorten it",
+            f"{EAST}.pools[{shown('p' * 256)}].name: has 256 characters, but only 255 are allowed: shorten it",
         ),
         (
             ("diskimages", 1, "pause"),
@@ -137,7 +137,7 @@ def without_line(problem):
         (
             ("providers", 0, "image-name-format"),
             "{image_name",
-            f"{EAST}.image-name-format: has a brace without its partner: close it, or double it",
+            f"{EAST}.image-name-format: has an unmatched brace: close it, or double it",
         ),
         (
             ("providers", 0, "cloud-images", 0, "image-name"),
@@ -220,7 +220,10 @@ def test_warnings_are_told_beside_errors():
         f"{EAST}.pools[main].labels[large]: needs flavor-name or min-ram: say which flavor to use"
     ]
     assert [without_line(warning) for warning in caught.value.warnings] == [
-        f"{EAST}.pools[main].labels[large].flavour-name: is not a known key here and ignored: did you mean flavor-name?"
+        (
+            f"{EAST}.pools[main].labels[large].flavour-name: is not a known key here and is ignored: did you mean"
+            f" flavor-name?"
+        )
     ]
 
 
@@ -270,19 +273,19 @@ def test_lines_behind_aliases_and_merges_are_where_the_text_stands():
     ]
 
 
-UNKNOWN = "is not a known key here and ignored"
+UNKNOWN = "is not a known key here and is ignored"
 
 
 @pytest.mark.parametrize(
     ("path", "key", "sentence"),
     [
-        ((), "lables", "lables: is not a known key here and ignored: did you mean labels?"),
-        ((), "xyzzy", "xyzzy: is not a known key here and ignored: remove it"),
-        (LABEL, "min-rma", f"{SMALL}.min-rma: is not a known key here and ignored: did you mean min-ram?"),
+        ((), "lables", "lables: is not a known key here and is ignored: did you mean labels?"),
+        ((), "xyzzy", "xyzzy: is not a known key here and is ignored: remove it"),
+        (LABEL, "min-rma", f"{SMALL}.min-rma: is not a known key here and is ignored: did you mean min-ram?"),
         (
             LABEL,
             "instance-type",
-            f"{SMALL}.instance-type: is an option of the aws or gce driver and ignored: remove it",
+            f"{SMALL}.instance-type: is an option of the aws or gce driver and is ignored: remove it",
         ),
         (
             ("providers", 0),
@@ -292,7 +295,7 @@ UNKNOWN = "is not a known key here and ignored"
         (
             ("tenant-resource-limits", 0),
             "max-core",
-            "tenant-resource-limits[t].max-core: is not a known key here and ignored: did you mean max-cores?",
+            "tenant-resource-limits[t].max-core: is not a known key here and is ignored: did you mean max-cores?",
         ),
         (
             ("providers", 0),
@@ -302,12 +305,12 @@ UNKNOWN = "is not a known key here and ignored"
         (
             LABEL,
             "boot-timeout",
-            f"{SMALL}.boot-timeout: is not a known key here and ignored: it belongs to providers of nodepool.yaml",
+            f"{SMALL}.boot-timeout: is not a known key here and is ignored: it belongs to providers of nodepool.yaml",
         ),
         (
             (),
             "max-ready-age",
-            "max-ready-age: is not a known key here and ignored: it belongs to labels of nodepool.yaml",
+            "max-ready-age: is not a known key here and is ignored: it belongs to labels of nodepool.yaml",
         ),
     ],
 )
@@ -343,7 +346,7 @@ def test_a_provider_with_another_driver_is_left_out_with_one_message(driver):
     config = parse(document)
     sentence = (
         f"providers[other]: has the driver {driver}; only openstack is supported, the provider and its pools"
-        f" are ignored: remove it, or serve its labels in another way"
+        f" are ignored: remove it, or serve its labels with another tool"
     )
     assert [without_line(warning) for warning in config.warnings] == [sentence]
     assert list(config.providers) == ["east"]
@@ -370,7 +373,7 @@ def test_a_name_that_begins_with_fake_means_nothing():
 def test_a_folder_that_depends_on_where_a_cycle_happens_to_work_is_told(key, value, told):
     """It would be below the playbook, or below a folder that each cycle of a service has anew."""
     config = parse(ZOOKEEPER + f'{key}: "{value}"\n')
-    sentence = f"has the relative path {told}; a cycle works in no fixed folder: write an absolute path"
+    sentence = f"has the relative path {told}, but a cycle has no fixed working directory: write an absolute path"
     assert list(config.warnings) == ([f"nodepool.yaml:2: {key}: {sentence}"] if told else [])
 
 
@@ -378,7 +381,8 @@ def test_a_folder_that_depends_on_where_a_cycle_happens_to_work_is_told(key, val
 def test_a_format_that_diskimage_builder_does_not_make_is_told(key):
     (warning,) = parse(ZOOKEEPER + f"diskimages: [{{name: u, {key}: [qcow2, qcow3, vmdk]}}]").warnings
     begin = (
-        f"nodepool.yaml:2: diskimages[u].{key}[1]: names qcow3, which diskimage-builder does not make: it makes aci, "
+        f"nodepool.yaml:2: diskimages[u].{key}[1]: names qcow3, which diskimage-builder does not produce: use"
+        f" one of aci, "
     )
     assert warning.startswith(begin) and "qcow2, " in warning
 
@@ -430,8 +434,8 @@ def test_an_empty_secure_conf_is_fine(text):
         (
             "diskimages: [{name: base}]",
             (
-                "diskimages[0].name: names an abstract diskimage, which takes no env-vars here: name the images that "
-                "inherit from it"
+                "diskimages[0].name: names an abstract diskimage, which cannot have env-vars here: name the"
+                " images that inherit from it"
             ),
         ),
         (
@@ -458,7 +462,7 @@ def test_secure_conf_is_judged_without_showing_its_values(secure, sentence):
 
 def test_other_keys_in_secure_conf_are_ignored_with_a_warning():
     config = parse(changed(("providers", 1), ...), "labels: [{name: x}]")
-    sentence = "is not a known key here and ignored: it belongs to the top or providers.pools of nodepool.yaml"
+    sentence = "is not a known key here and is ignored: it belongs to the top or providers.pools of nodepool.yaml"
     assert config.warnings == (f"secure.conf:1: labels: {sentence}",)
     assert "x" not in config.labels
 

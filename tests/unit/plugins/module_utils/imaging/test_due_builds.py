@@ -95,7 +95,7 @@ def test_a_pause_goes_over_a_request_whichever_is_newer():
     for requested in (4, 6):
         found = case(view(None, state(paused=5, requested=requested)))
         assert (found.due, found.code, found.requested) == (False, BuildCode.PAUSED, requested)
-        assert found.reason == "paused; the build that was asked for waits until that is taken back"
+        assert found.reason == "paused; the requested build waits until the pause ends"
     assert case(view(None, state(requested=6))).code == BuildCode.REQUESTED
 
 
@@ -130,7 +130,7 @@ def test_failures_back_off_and_a_new_request_is_tried_at_once():
     first = Failures().again("no space", NOW, 0.5)
     waiting = case(view(None, state(notes=notes(first))))
     assert (waiting.due, waiting.code, waiting.at) == (False, BuildCode.BACKOFF, NOW + 10)
-    assert waiting.reason == "failed once, tried again in 10 s; last error: no space"
+    assert waiting.reason == "failed once, next attempt in 10 s; last error: no space"
     assert case(later(view(None, state(notes=notes(first))), 10)).due
     requested = state(notes=notes(first), requested=7)
     assert case(view(None, requested)).code == BuildCode.REQUESTED
@@ -160,7 +160,7 @@ def test_a_build_that_has_lost_all_its_files_is_made_anew():
     assert case(view(two_clouds(), here)).code == BuildCode.FRESH
     found = case(view(two_clouds(), here, files=()))
     assert (found.due, found.code) == (True, BuildCode.LOST)
-    assert found.reason == "the newest ready build has lost its files: images-dir has no qcow2, raw of it"
+    assert found.reason == "the newest ready build has lost files: images-dir has no qcow2, raw for it"
     assert case(view(two_clouds(), here, files=None)).code == BuildCode.FRESH  # nobody has looked
     assert case(view(two_clouds(), replace(here, locked=True), files=())).code == BuildCode.BUILDING
     again = replace(here, builds=[*here.builds, build(2)])
@@ -175,7 +175,7 @@ def test_a_single_file_is_a_loss_where_a_provider_waits_for_it():
     assert case(view(two_clouds(), everywhere, **kept)).code == BuildCode.FRESH
     waiting = state(both, uploads=[upload(1)])
     found = case(view(two_clouds(), waiting, **kept))
-    assert (found.code, "no raw of it" in found.reason) == (BuildCode.LOST, True)
+    assert (found.code, "no raw for it" in found.reason) == (BuildCode.LOST, True)
     paused = config(["debian"], {"cloud1": ["debian"], "cloud2": ["debian"]}, paused=[("cloud2", "debian")])
     assert case(view(paused, waiting, **kept)).code == BuildCode.FRESH
 

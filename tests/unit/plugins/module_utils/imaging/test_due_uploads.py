@@ -118,7 +118,7 @@ def test_failures_back_off_until_there_is_another_build():
     seen = view(None, state(build(1, age=5), upload_failures=failures), files=files(1, "qcow2"))
     waiting = case(seen)
     assert (waiting.due, waiting.code, waiting.at) == (False, UploadCode.BACKOFF, NOW + 10)
-    assert waiting.reason == "failed once, tried again in 10 s; last error: quota"
+    assert waiting.reason == "failed once, next attempt in 10 s; last error: quota"
     assert case(later(seen, 10)).due
     new = state(build(1, age=5), build(2), upload_failures=failures)
     assert case(replace(seen, images={"debian": new}, files=files(2, "qcow2"))).due

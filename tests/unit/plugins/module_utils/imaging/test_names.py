@@ -117,7 +117,9 @@ def test_env_vars_win_and_secrets_are_not_shown():
     assert made(environment={"TMPDIR": "/fast", "TMP_DIR": "/slow"}).temporary == f"/fast/.stackci-tmp-{NONCE}/{HEX}"
 
 
-@pytest.mark.parametrize(("dib_cmd", "why"), [("a 'b", "quotes"), (" ", "no program"), ("%p/../dib", "%p")])
+@pytest.mark.parametrize(
+    ("dib_cmd", "why"), [("a 'b", "quotes"), (" ", "is empty: write the program"), ("%p/../dib", "%p")]
+)
 def test_a_dib_cmd_that_cannot_be_used_is_named(dib_cmd, why):
     with pytest.raises(ConfigError, match=why) as caught:
         made(Diskimage("debian", dib_cmd=dib_cmd))

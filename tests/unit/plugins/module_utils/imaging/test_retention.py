@@ -69,7 +69,7 @@ def test_an_upload_whose_image_is_gone_counts_for_nothing():
     seen = replace(view(None, three()), lost=frozenset({upload(3).path}))
     assert plan(seen) == [("upload", 3, "cloud1", DeletionCode.LOST)], "the oldest is one of the two that are there"
     (gone,) = doomed(seen)
-    assert gone.reason == "its image is not in the cloud any more"
+    assert gone.reason == "its image is no longer in the cloud"
 
 
 def test_of_a_build_that_is_there_twice_the_one_that_is_left_stays():

@@ -26,7 +26,7 @@ def test_an_ordinary_create_is_fit():
 @pytest.mark.parametrize(
     ("changes", "field", "words"),
     [
-        ({"metadata": {"tenant": "t" * 256}}, "tenant", "metadata tenant has 256 characters, nova allows 255"),
+        ({"metadata": {"tenant": "t" * 256}}, "tenant", "metadata tenant has 256 characters, but nova allows 255"),
         ({"metadata": {"t" * 256: "x"}}, "t" * 256, "has 256 characters"),
         ({"metadata": {"a/b": "x"}}, "a/b", "characters that nova does not allow"),
         ({"metadata": {"": "x"}}, "", "characters that nova does not allow"),

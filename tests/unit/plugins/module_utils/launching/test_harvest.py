@@ -20,13 +20,13 @@ def grown(created, ready, wasted, now=1000.0):
 
 def test_what_is_given_up_is_told_once_in_ten_minutes():
     harvest = grown(12, 1, 11)
-    assert harvest.news(1001.0) == "12 servers created, 1 node ready and 11 servers given up in ten minutes"
+    assert harvest.news(1001.0) == "12 servers created, 1 node ready and 11 servers abandoned in ten minutes"
     assert harvest.news(1002.0) == ""
     harvest.add(WASTED, 1300.0)
     assert harvest.news(1300.0) == ""
     for _unused in range(6):
         harvest.add(WASTED, 1650.0)
-    assert harvest.news(1650.0) == "0 servers created, 0 nodes ready and 7 servers given up in ten minutes"
+    assert harvest.news(1650.0) == "0 servers created, 0 nodes ready and 7 servers abandoned in ten minutes"
 
 
 @pytest.mark.parametrize("counts", [(100, 0, 0), (10, 5, 5), (4, 0, 4), (0, 0, 0)])

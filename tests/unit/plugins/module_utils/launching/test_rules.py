@@ -212,7 +212,7 @@ def test_requests_are_looked_at_by_priority_then_relative_priority_then_age():
     ("limits", "text"),
     [
         ({"instances": 3}, "2 instances needed, tenant t has 0 left of its limit of 3"),
-        ({"instances": 3, "cores": 3}, "4 cores needed, tenant t may never have more than its limit of 3"),
+        ({"instances": 3, "cores": 3}, "4 cores needed, tenant t can never have more than its limit of 3"),
     ],
 )
 def test_of_the_limits_of_a_tenant_one_that_can_never_be_kept_is_told_first(limits, text):

@@ -185,7 +185,7 @@ def test_readers(read, value, expected):
 )
 def test_there_are_no_other_states(kind, state):
     record = kind()
-    with pytest.raises(ValueError, match="no state"):
+    with pytest.raises(ValueError, match="not a state"):
         record.set_state(state, 1.0)
 
 

@@ -19,5 +19,5 @@ def test_a_long_list_is_cut_and_says_so():
 
 def test_nothing_is_offered():
     assert not_offered("keypair", "ci", [], "make one") == (
-        "the cloud has no keypair named 'ci'; it offers none at all: make one"
+        "the cloud has no keypair named 'ci'; it offers none: make one"
     )

@@ -122,7 +122,7 @@ def test_the_limit_of_a_tenant_is_named_and_whether_it_can_ever_be_kept():
     text = Reason(reasons.TENANT_LIMIT, figures).text()
     assert text == "1 instance needed, tenant acme has 0 left of its limit of 6"
     text = Reason(reasons.TENANT_LIMIT, {**figures, "needed": 8}).text()
-    assert text == "8 instances needed, tenant acme may never have more than its limit of 6"
+    assert text == "8 instances needed, tenant acme can never have more than its limit of 6"
 
 
 def test_a_provider_in_trouble_is_named_once():

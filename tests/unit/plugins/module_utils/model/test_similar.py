@@ -31,7 +31,7 @@ def test_the_nearest_names(typed, nearest):
     ("names", "text"),
     [
         (["debian", "rocky"], "did you mean debian?"),
-        ([], "there is none at all"),
+        ([], "there are none"),
         ([f"l{n:02}" for n in range(12)], f"there are {', '.join(f'l{n:02}' for n in range(10))} and 2 more"),
     ],
 )

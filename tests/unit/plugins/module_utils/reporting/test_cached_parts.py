@@ -72,7 +72,7 @@ def changed(name: str, **values: Any) -> dict[str, Any]:
 def test_a_damaged_part_is_left_out_and_named(damaged):
     good, told = sound_parts(damaged)
     assert good == {RECORDS: WHOLE[RECORDS]}
-    assert told == "the cache of the inventory is damaged for east, which is listed again"
+    assert told == "the inventory cache is damaged for east; listing again"
 
 
 @pytest.mark.parametrize("damaged", [changed(RECORDS, external_id=...), changed(RECORDS, host_keys="x")])

@@ -57,7 +57,7 @@ def test_an_image_with_all_that_is_known_of_it(seen):
         "image": "debian",
         "due": False,
         "code": "paused",
-        "reason": "paused; the build that was asked for waits until that is taken back",
+        "reason": "paused; the requested build waits until the pause ends",
         "at": None,
         "formats": ["qcow2"],
         "formats_unknown": [],
@@ -108,7 +108,7 @@ def test_uploads_with_the_one_in_use(seen):
     assert [key for key, row in rows.items() if row["current"]] == [(build_id(2), "cloud2"), (build_id(3), "cloud1")]
     used = rows[build_id(3), "cloud1"]
     assert (used["external_id"], used["age"], used["build_age"], used["stale"]) == ("cloud1-3-1", 190.0, 201.0, True)
-    assert rows[build_id(1), "cloud1"]["deletion"] == "provider cloud1 has two newer ones"
+    assert rows[build_id(1), "cloud1"]["deletion"] == "provider cloud1 has two newer uploads"
     assert rows[build_id(3), "cloud2"]["deletion"] == "the upload failed"
     assert images_result(seen, (), ())["stale"] == ["cloud1/debian", "cloud2/debian"]
 
@@ -141,7 +141,7 @@ def test_only_what_was_asked_for(seen):
 def test_a_row_for_each_deletion(seen):
     rows = [deletion_row(deletion) for deletion in plan_deletions(seen)]
     assert [(row["image"], row["what"], row.get("provider"), row["build_id"], row["reason"]) for row in rows] == [
-        ("debian", "upload", "cloud1", build_id(1), "provider cloud1 has two newer ones"),
+        ("debian", "upload", "cloud1", build_id(1), "provider cloud1 has two newer uploads"),
         ("debian", "upload", "cloud2", build_id(3), "the upload failed"),
         ("gone", "files", None, build_id(4), f"build {build_id(4)} is marked for deletion"),
         ("gone", "record", None, build_id(4), "it is marked for deletion and has no uploads"),
@@ -170,7 +170,7 @@ def test_what_the_cloud_cannot_make_servers_of_is_not_current(seen):
     assert [key for key, row in rows.items() if row["current"]] == [(build_id(2), "cloud1")]
     third, lost = rows[build_id(3), "cloud1"], rows[build_id(2), "cloud2"]
     assert third["cloud_status"] == "deactivated" and "reactivate it" in third["unusable"]
-    assert (lost["cloud_status"], lost["unusable"]) == ("gone", "is not in the cloud any more")
+    assert (lost["cloud_status"], lost["unusable"]) == ("gone", "is no longer in the cloud")
     failed = rows[build_id(3), "cloud2"]
     assert (failed["cloud_status"], failed["unusable"]) == (None, None)
 

@@ -71,7 +71,7 @@ def test_time_over_says_what_happens_to_the_requests() -> None:
     with pytest.raises(DeadlineExceeded, match=r"not complete after 600 s: 3 of 5 .* the requests stay") as caught:
         outcome_result(turn(), LeaseOutcome(WAITING, WAITING, timed_out=True))
     assert caught.value.last_state["requests"][1]["reason"] == NO_ROOM
-    with pytest.raises(DeadlineExceeded, match="everything was given back"):
+    with pytest.raises(DeadlineExceeded, match="everything was released"):
         outcome_result(turn(), LeaseOutcome(WAITING, WAITING, timed_out=True, cancelled=True))
     with pytest.raises(DeadlineExceeded, match="could not be released"):
         outcome_result(turn(present=False), LeaseOutcome(LeaseStatus(), LeaseStatus(busy="x"), timed_out=True))

@@ -55,12 +55,12 @@ def test_the_defaults_of_a_module_are_those_of_its_cycle():
 def test_all_problems_are_told_at_once():
     given = params(UPLOAD_ARGUMENTS, duration=-1.0, hook_timeout=0.0, uploads_per_provider=0)
     with pytest.raises(ConfigError) as caught:
-        options_of(UploadOptions, given, ["upload_id is for state absent"])
+        options_of(UploadOptions, given, ["upload_id is for state=absent"])
     assert caught.value.problems == [
-        "duration is -1: give the seconds to stay, 0 or more",
+        "duration is -1: give the seconds to run, 0 or more",
         "uploads_per_provider is 0: give 1 or more",
         "hook_timeout is 0: give seconds, more than 0",
-        "upload_id is for state absent",
+        "upload_id is for state=absent",
     ]
 
 
@@ -70,7 +70,7 @@ def test_what_is_no_number_is_out_of_every_range():
     with pytest.raises(ConfigError) as caught:
         options_of(UploadOptions, given)
     assert caught.value.problems == [
-        "duration is nan: give the seconds to stay, 0 or more",
+        "duration is nan: give the seconds to run, 0 or more",
         "hook_timeout is nan: give seconds, more than 0",
     ]
 

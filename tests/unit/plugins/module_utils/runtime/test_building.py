@@ -36,8 +36,8 @@ def test_what_belongs_together_is_taken(given):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"image_names": []}, "image_names is empty: name an image"),
-        ({"record": False, "formats": ["../x"]}, "formats: '../x' is no format of a disk image"),
+        ({"image_names": []}, "image_names is empty: add an image"),
+        ({"record": False, "formats": ["../x"]}, "formats: '../x' is not a disk image format"),
         ({"state": "cleared", "force": True}, "state=cleared and force cannot be combined"),
         ({"request": True, "record": False}, "request and record=false cannot be combined"),
         ({"pause": True, "force": True}, "pause cannot be combined with force"),

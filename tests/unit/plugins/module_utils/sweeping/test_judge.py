@@ -106,7 +106,7 @@ def test_rows_tell_what_is_known():
         "id": "a",
         "name": "",
         "verdict": "due",
-        "reason": "carries no mark of ours",
+        "reason": "has no marker of this collection",
         "age": 5000,
         "first_seen": NOW - 100,
         "tries": 1,

@@ -72,7 +72,7 @@ def test_a_name_that_is_encoded_in_paths():
         ({"documents": {"launches/9": {"provider": "west"}}}, "launches in flight: nodes 9"),
         ({"documents": {"launches/9": {"provider": "east"}}}, None),
         ({"documents": {"launches/9": {"provider": "west"}}, "nodes": [Node(id="9", state="building")]}, "nodes 9"),
-        ({"documents": {"stuck/s9": {"provider": "west"}}}, "deletions that are not done: s9"),
+        ({"documents": {"stuck/s9": {"provider": "west"}}}, "unfinished deletions: s9"),
         ({"uploads": [Upload(id="1", image="i", build_id="b", state="ready")]}, "uploads i b/1 (ready)"),
         ({"uploads": [Upload(id="1", image="i", build_id="b", state="failed", external_id="x")]}, "i b/1 (failed)"),
         ({"uploads": [Upload(id="1", image="i", build_id="b", state="failed")]}, None),

@@ -199,7 +199,7 @@ def test_a_new_log_format_is_in_force_as_soon_as_the_settings_are_read_again(tmp
     bench.path.write_text("[loop]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in table.items()))
     bench.loop.wish_reload()
     bench.loop.turn()
-    assert json.loads(bench.lines[-1])["message"] == "settings: read again; the next cycle takes them"
+    assert json.loads(bench.lines[-1])["message"] == "settings: read again; the next cycle uses them"
 
 
 def test_cycles_follow_each_other_without_a_gap(tmp_path):
@@ -301,7 +301,7 @@ def test_broken_settings_leave_the_old_ones_in_force(tmp_path):
     bench.loop.wish_reload()
     bench.run(10)
     assert len(bench.begun) == 1
-    assert any("stay in force" in line for line in bench.lines)
+    assert any("stay in use" in line for line in bench.lines)
 
 
 def test_one_by_one_there_are_never_two(tmp_path):
@@ -329,7 +329,7 @@ def test_a_cycle_that_cannot_be_begun_is_a_failure(tmp_path):
 
     bench.loop.world.begin = fails
     bench.run(10)
-    assert "could not be begun" in bench.lines[0]
+    assert "could not be started" in bench.lines[0]
     assert 3 <= len(bench.lines) <= 5
 
 
@@ -358,4 +358,4 @@ def test_a_wish_for_a_dump_says_which_cycle_is_not_asked_any_more(tmp_path):
     bench.loop.turn()
     bench.loop.wish_dump()
     bench.loop.turn()
-    assert bench.lines[-1] == "cycle 1 ends and is not asked"
+    assert bench.lines[-1] == "cycle 1 is ending and cannot be asked"

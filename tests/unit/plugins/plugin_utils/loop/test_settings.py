@@ -47,10 +47,10 @@ def test_all_problems_at_once_each_with_its_place():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[loop", "this is no TOML"),
-        (NEEDED + "\n[[variables]]\n", "variables: this has to be a table"),
+        ("[loop", "is not valid TOML"),
+        (NEEDED + "\n[[variables]]\n", "variables: must be a table"),
         (NEEDED.replace('"launcher"\np', '"La uncher"\np'), "loop.name"),
-        (NEEDED.replace('"/s"', '"s"'), "give the whole path"),
+        (NEEDED.replace('"/s"', '"s"'), "give an absolute path"),
         (NEEDED + "duration = true\n", "loop.duration: is true: give a finite number"),
         (NEEDED + "duration = nan\n", "loop.duration: is nan: give a finite number"),
         (NEEDED + "grace = inf\n", "loop.grace: is inf: give a finite number"),

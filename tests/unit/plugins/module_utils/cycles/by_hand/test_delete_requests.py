@@ -39,7 +39,7 @@ def test_a_fulfilled_request_frees_its_node_unless_its_requestor_takes_it():
         held = world.store.nodes.lock(node.id)
         assert held is not None
         (refused,) = delete_requests(world.store, [first], check=False)
-        assert refused.refusal == (f"request {first} is being collected by world, who has locked {node.id} already")
+        assert refused.refusal == (f"request {first} is being collected by world, which has already locked {node.id}")
         assert world.state(first) == "fulfilled"
         held.release()
         assert delete_requests(world.store, [first], check=False)[0].changed

@@ -69,7 +69,7 @@ def test_check_mode_tells_why_and_writes_nothing() -> None:
     store = tree({"state": NodeState.HOLD, "hold_expiration": 15, "hold_job": "lease web", "created_time": NOW - 90.0})
     (row,) = list(look_at_nodes(OPTIONS, store, CONFIG, lambda: NOW).values())
     assert (row["verdict"], row["kind"], row["age"]) == ("due", "node", 90.0)
-    assert row["reason"] == "it was held for lease web, which is over, and no launcher acts for its provider"
+    assert row["reason"] == "it was held for lease web, which has ended, and no launcher acts for its provider"
     assert store.changes == 0
 
 
@@ -95,7 +95,7 @@ def test_what_is_gone_is_told_as_deleted_and_the_rest_with_its_reason() -> None:
         ({"refused": {"p": "HTTP 401"}}, "HTTP 401"),
         ({"left_out": {"p": "no entry"}}, "no entry"),
         ({"health": {"p": {"text": "nova is away"}}}, "nova is away"),
-        ({}, "not gone after 120 s; the next sweep or launcher goes on"),
+        ({}, "not gone after 120 s; the next sweep or launcher continues"),
     ):
         store = tree(used)
         (row,) = list(delete_nodes(OPTIONS, store, CONFIG, lambda: NOW, working(store, result, gone=False)).values())

@@ -167,14 +167,14 @@ def test_a_hold_of_a_node_that_is_deleted_is_refused_at_once(world):
         *act(world, HELD, node.id, timeout=60),
         by_hand(world, HELD).preview([node.id], waits=True)[0].refusal,
     ]
-    assert refusals == [f"node {node.id} is deleting: its server is deleted and cannot be held any more"] * 2
+    assert refusals == [f"node {node.id} is deleting: its server is being deleted, so it can no longer be held"] * 2
     assert world.agenda.now == began
 
 
 def test_a_node_that_vanishes_while_its_hold_is_waited_for_is_refused(world):
     used = in_use(world)
     world.agenda.after(5, lambda: world.store.nodes.delete(used))
-    assert act(world, HELD, used, timeout=60) == [f"node {used} was deleted meanwhile and cannot be held any more"]
+    assert act(world, HELD, used, timeout=60) == [f"node {used} has been deleted and can no longer be held"]
 
 
 def test_waiting_ends_in_time_and_leaves_nothing_behind(world):
@@ -205,7 +205,7 @@ def test_a_leased_node_is_refused_as_long_as_there_is_the_lease(world):
 def test_what_cannot_be_read_can_only_be_deleted(world):
     world.keeper.store_raw("/nodepool/nodes/0000000099", b"{ no")
     (told,) = act(world, HELD, "0000000099")
-    assert told == "the record of node 0000000099 is no JSON object: it can only be deleted (state=absent)"
+    assert told == "the record of node 0000000099 is not a JSON object: it can only be deleted (state=absent)"
     (planned,) = by_hand(world, ABSENT).preview(["0000000099"])
     assert planned.changed and planned.erased and world.store.nodes.exists("0000000099")
     (done,) = by_hand(world, ABSENT).carry_out(["0000000099"])
@@ -237,5 +237,5 @@ def test_the_record_is_written_only_in_the_version_that_was_read(world):
 
     session.before = meddle
     (told,) = act(world, HELD, node.id)
-    assert "was changed by another client just now" in told
+    assert "was just changed by another client: try again" in told
     assert act(world, HELD, node.id) == [""]

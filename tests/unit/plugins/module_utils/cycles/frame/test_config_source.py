@@ -65,7 +65,7 @@ def test_while_they_are_invalid_the_last_valid_ones_are_used_and_it_is_told(file
     assert source.problems
     (line,) = files.lines
     assert f"{files.path} of 2001-09-09T01:47:40Z cannot be used" in line
-    assert "working with that of 2001-09-09T01:46:40Z" in line
+    assert "the version of 2001-09-09T01:46:40Z stays in use" in line
     assert config.warnings[0] in line
 
 
@@ -124,9 +124,11 @@ def test_a_folder_that_cannot_be_used_is_told_and_does_not_stop_anything(files):
     os.mkdir(files.state)
     os.chmod(files.state, 0o777)
     files.source().begin()
-    assert "cannot be kept" in files.lines[0]
+    assert "cannot be saved" in files.lines[0]
 
 
 def test_many_problems_are_counted():
     sentence = told("n", 0.0, ["a", "b", "c", "d", "e"], 0.0)
-    assert sentence == "n of an unknown time cannot be used: a; b; c; and 2 more; working with that of an unknown time"
+    assert sentence == (
+        "n of an unknown time cannot be used: a; b; c; and 2 more; the version of an unknown time stays in use"
+    )

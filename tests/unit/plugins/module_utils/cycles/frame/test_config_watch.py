@@ -86,7 +86,7 @@ def test_clouds_yaml_alone_is_not_read_here(watching):
     watching.files.clouds["clouds.yaml"] = (2, 2, 2)
     ((_unused, news),) = watching.run(20)
     assert news == News(None, clouds=True)
-    assert watching.lines == ["configuration: clouds.yaml was written, logins are read again"]
+    assert watching.lines == ["configuration: clouds.yaml changed, logging in again"]
     assert watching.files.reads == 0
 
 
@@ -138,7 +138,7 @@ def test_a_file_that_stays_away_is_named_once_until_it_is_back(watching):
     stamp = watching.files.main.pop("nodepool.yaml")
     assert watching.run(60) == []
     assert len(watching.lines) == 1
-    assert watching.watch.problems[0].startswith("nodepool.yaml: does not exist any more")
+    assert watching.watch.problems[0].startswith("nodepool.yaml: no longer exists")
     watching.files.main["nodepool.yaml"] = stamp
     watching.run(5)
     assert watching.watch.problems == []
@@ -153,7 +153,7 @@ def test_a_broken_file_is_read_and_told_once(watching):
     assert watching.lines == [
         "configuration: one",
         "configuration: two",
-        "configuration: cannot be used, the former one stays in force",
+        "configuration: cannot be used, the previous one stays in use",
     ]
     watching.files.problems = []
     watching.files.main["nodepool.yaml"] = (3, 3, 3)

@@ -136,7 +136,7 @@ def test_a_zookeeper_that_stays_away_ends_the_cycle_and_is_named():
     cycle = Cycle([])
     cycle.store.state = "lost"
     with pytest.raises(
-        StoreError, match=r"ZooKeeper \(zk1\.example\.org:2181\) has been away for 4\d s: the cycle ends"
+        StoreError, match=r"ZooKeeper \(zk1\.example\.org:2181\) has not answered for 4\d s: the cycle ends"
     ):
         cycle.run(3600.0)
     assert cycle.now - 1000.0 == pytest.approx(SETTINGS.timeout + STORE_GRACE, abs=2 * AWAY_LOOK)
@@ -150,7 +150,7 @@ def test_what_is_finishing_is_not_cut_short_by_a_zookeeper_that_stays_away():
         cycle.finishing = cycle.now < 1120.0
 
     cycle.resting = over_after_two_minutes
-    with pytest.raises(StoreError, match="has been away for 12"):
+    with pytest.raises(StoreError, match="has not answered for 12"):
         cycle.run(3600.0)
 
 
@@ -174,7 +174,7 @@ def test_a_spoiled_pass_is_told_and_begun_afresh():
     cycle = Cycle([StoreError("no answer within 10 s"), "settled"])
     assert cycle.run(60.0) == "settled"
     assert cycle.calls == ["turn", "lose", "turn"]
-    assert [str(line) for line in cycle.lines] == ["starting afresh: no answer within 10 s"]
+    assert [str(line) for line in cycle.lines] == ["restarting with a new session: no answer within 10 s"]
 
 
 def test_too_many_spoiled_passes_in_a_row_end_the_cycle():

@@ -43,7 +43,7 @@ def test_a_loss_and_the_return_are_told_once_with_the_seconds(world):
     world.becomes("connected", 17.25)
     world.becomes("connected", 1)
     assert world.said == [
-        "ZooKeeper (zk01:2281, [::1]:2): the connection is lost; nothing is changed until it is back",
+        "ZooKeeper (zk01:2281, [::1]:2): the connection is lost; nothing is changed until it returns",
         "ZooKeeper (zk01:2281, [::1]:2): back after 20.2 s",
     ]
 
@@ -68,8 +68,8 @@ def test_a_new_session_is_told(world):
     world.becomes("connected", 10)
     assert world.said[1:] == [
         (
-            "ZooKeeper (zk01:2281, [::1]:2): back after 20.0 s, in a new session: what was locked in the old one is "
-            "looked at afresh"
+            "ZooKeeper (zk01:2281, [::1]:2): back after 20.0 s, in a new session: everything that was locked in"
+            " the old one is checked again"
         )
     ]
     world.becomes("suspended", 1)

@@ -142,7 +142,7 @@ def test_a_cycle_that_begins_while_all_cells_are_away_creates_nothing_without_a_
         assert world.state(request) in ("pending", "requested")
         assert creates(world) == 0 and failed(world) == []
         document = world.store.own.get(f"{WAITS}/{request}")
-        assert document["text"].startswith("provider east: nova shows no availability zone, and had "), document
+        assert document["text"].startswith("provider east: nova shows no availability zone, but had "), document
         world.clouds["east"].cells_down = False
         assert world.run(200, until=lambda: request in world.fulfilled)
         (server,) = world.clouds["east"].machines.values()

@@ -148,7 +148,7 @@ def test_without_any_the_request_waits_for_the_next_upload_and_says_so():
         assert world.state(request) == "requested" and untroubled(world)
         reason = cycle.account.waiting[request]
         assert reason["code"] == "image-gone" and reason["text"] == (
-            f"image built of build {1:032x} is not in the cloud of east/main any more, and no older one is there"
+            f"image built of build {1:032x} is no longer in the cloud of east/main, and there is no older one"
         )
         assert world.nodes() == []
         assert len(creates(world)) == 1
@@ -284,7 +284,7 @@ def test_a_deactivated_image_of_a_build_is_told_with_its_status_and_remedy():
         cycle = world.start()
         request = world.request("small")
         text = (
-            "is deactivated (east-1): reactivate it (openstack image set --activate east-1), and no older one is there"
+            "is deactivated (east-1): reactivate it (openstack image set --activate east-1), and there is no older one"
         )
         world.run(60)
         assert text in cycle.account.waiting[request]["text"]
@@ -303,7 +303,7 @@ def test_an_upload_that_is_not_active_is_named_by_check_mode_and_by_the_check_of
         assert check(world)["unusable"] == [], "the older one serves"
         for warnings in (seen["warnings"], check(world)["warnings"]):
             (text,) = [text for text in warnings if f"is {status} (east-2)" in text]
-            assert "until then nodes boot from 'built-1'" in text
+            assert "until then, nodes boot from 'built-1'" in text
         inactive(world, 1, status)
         seen = run()
         assert [item["request"] for item in seen["plan"]["wait"]] == [request]
@@ -327,4 +327,4 @@ def test_an_upload_that_is_gone_or_under_way_is_no_fault_of_the_configuration():
         seen = run()
         assert (seen["unusable"], check(world)["unusable"]) == ([], [])
         assert [item["request"] for item in seen["plan"]["wait"]] == [request]
-        assert "is not in the cloud of east/main any more" in seen["plan"]["wait"][0]["reason"]["text"]
+        assert "is no longer in the cloud of east/main" in seen["plan"]["wait"][0]["reason"]["text"]

@@ -99,7 +99,7 @@ def test_a_late_server_is_taken_while_its_successor_has_no_answer():
         assert world.run(200, until=lambda: late in world.fulfilled)
         # Its own create is answered after 70 s at the most; the successor was sent after 40 s.
         assert world.fulfilled[late] - world.asked[late] < 70.0 + BOOT + 10.0
-        assert any("turned up late" in line for _when, line in cycle.lines)
+        assert any("appeared late" in line for _when, line in cycle.lines)
 
 
 def test_a_slow_create_is_not_taken_for_a_dead_api():

@@ -161,7 +161,9 @@ def test_servers_that_are_gone_are_noticed(count):
         for machine in list(cloud.machines.values()):
             cloud.remove(machine)
         assert world.run(300, until=lambda: all(request in world.fulfilled for request in requests))
-        gone = [line for _unused, line in cycle.lines if line.startswith("node ") and "the server is gone" in line]
+        gone = [
+            line for _unused, line in cycle.lines if line.startswith("node ") and "the server no longer exists" in line
+        ]
         assert len(gone) == count
         assert asked(cycle) <= 12
 

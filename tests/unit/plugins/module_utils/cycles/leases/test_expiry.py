@@ -93,6 +93,6 @@ def test_who_deletes_is_known_from_the_registered_pools() -> None:
     tree = leased("web")
     nodes = list(tree.nodes.items.values())
     assert expiry.unattended(tree, nodes) == nodes
-    assert "no launcher acts for east" in expiry.unattended_text(nodes, "was given back")
+    assert "no launcher serves east" in expiry.unattended_text(nodes, "was given back")
     tree.components.pools = lambda: [SimpleNamespace(provider_name="east")]
     assert expiry.unattended(tree, nodes) == []

@@ -39,9 +39,7 @@ def test_a_lease_lasts_no_longer_than_any_held_node(most, expires, lasts):
     assert list(told) == (
         []
         if lasts == expires
-        else [
-            "lease x: expires is 7200 s, but max-hold-age of nodepool.yaml gives a node back after 60 s: it lasts 60 s"
-        ]
+        else ["lease x: expires is 7200 s, but max-hold-age of nodepool.yaml releases a node after 60 s: it lasts 60 s"]
     )
 
 

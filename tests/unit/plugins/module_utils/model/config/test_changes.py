@@ -23,10 +23,10 @@ def test_what_is_new_gone_and_changed_is_named():
     before, after = parse(document("small", "old")), parse(document("small", "new", **{"max-servers": 3}))
     assert changes(before, after) == [
         "label new is new",
-        "label old is gone",
+        "label old was removed",
         "pool east/main changed (limits)",
         "label east/main/new is new",
-        "label east/main/old is gone",
+        "label east/main/old was removed",
     ]
 
 

@@ -130,8 +130,8 @@ def test_a_parent_is_not_switched_off_as_in_nodepool_but_said_so():
     assert config.diskimages["c"].pause is True
     assert config.warnings == (
         (
-            "nodepool.yaml:2: diskimages[c].pause: cannot switch off what the parent b sets, as in Nodepool: "
-            "set it in those images that need it and not in the parent"
+            "nodepool.yaml:2: diskimages[c].pause: cannot disable what the parent b enables, as in Nodepool:"
+            " set it in the images that need it and not in the parent"
         ),
     )
 

@@ -64,7 +64,7 @@ def test_each_file_has_its_keys_and_no_others():
     theirs = {"name": "a", "ghost": True, "rooms": [{"name": "b", "height": 2}]}
     assert complaints(ours, OWN) == complaints(theirs, NODEPOOL) == []
     assert complaints({"name": "a", "rooms": [{"name": "b", "probe-timeout": 7}]}, NODEPOOL) == [
-        "nodepool.yaml:1: rooms[b].probe-timeout: is not a known key here and ignored: remove it"
+        "nodepool.yaml:1: rooms[b].probe-timeout: is not a known key here and is ignored: remove it"
     ]
     assert complaints({"name": "a", "rooms": [{"name": "b", "probe-timeout": "5s"}]}, OWN) == [
         (

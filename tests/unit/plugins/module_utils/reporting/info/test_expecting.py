@@ -70,5 +70,5 @@ def test_nothing_is_estimated_where_too_little_was_seen():
     assert "was deleted for 10 min" in expected(every(60, 9, until=NOW - 600))[1]
     assert expected(every(60, 9), resource="cores") == (
         None,
-        "it cannot be told: it waits for cores, and nodes differ in that",
+        "unknown: it waits for cores, which differs between nodes",
     )

@@ -48,7 +48,7 @@ def test_a_bare_string_is_a_list_of_one():
 @pytest.mark.parametrize("moment", [-1, 1e12])
 def test_a_time_that_is_none(moment):
     fields = Fields({"at": moment})
-    assert (fields.moment("at"), fields.problems) == (None, ["'at' is no UNIX time of this age"])
+    assert (fields.moment("at"), fields.problems) == (None, ["'at' is not a plausible UNIX time"])
 
 
 def test_what_is_needed_is_asked_for_only_where_there_is_a_document():
@@ -69,6 +69,6 @@ def test_an_unknown_name_is_refused_with_the_nearest():
         "labels: there is no label 'smal'; did you mean small?",
         "labels: there is no label 'zzz'; there are big, small",
     ]
-    with pytest.raises(ConfigError, match=r"ids: ZooKeeper has no node '1'; there is none at all"):
+    with pytest.raises(ConfigError, match=r"ids: ZooKeeper has no node '1'; there are none"):
         refuse_unknown("ids", ["1"], [], "ZooKeeper has no node")
     refuse_unknown("ids", [], [], "ZooKeeper has no node")

@@ -58,7 +58,7 @@ def test_a_launch_that_a_later_cycle_continued_is_told():
         assert "adopted" in steps(life) and "ready" in steps(life)
         assert steps(life).index("recorded") < steps(life).index("adopted") < steps(life).index("ready")
         events = {event["event"]: event["text"] for event in explained(world, request)["history"]}
-        assert events["adopted"] == f"node {node.id}: a later launcher cycle continued the launch, 1 time so far"
+        assert events["adopted"] == f"node {node.id}: a later launcher cycle continued the launch (1 time so far)"
 
 
 def test_the_life_of_a_deleted_node_is_kept_with_its_tombstone():

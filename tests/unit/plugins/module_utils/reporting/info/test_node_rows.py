@@ -145,14 +145,14 @@ def test_the_record_of_a_deleted_node_comes_first():
     stone = {"node_id": READY, "times": {"launched": NOW - 90.1, "recorded": NOW - 90, "used": NOW - 5}, "buried": NOW}
     told = gone_life(Found(READY, stone, None, False, NOW), NOW)
     assert [step["step"] for step in told["steps"]][:3] == ["recorded", "launched", "used"]
-    assert told["steps"][2]["text"] == "the node was given back"
+    assert told["steps"][2]["text"] == "the node was released"
 
 
 def test_the_life_of_a_node_without_a_record_of_its_launch():
     told = life(READY)
     assert [step["step"] for step in told["steps"]] == ["recorded", "ready"]
     assert told["server_id"] == SERVER
-    assert told["problem"] == "there is no record of its launch: another launcher made it, or it is gone"
+    assert told["problem"] == "there is no record of its launch: another launcher created it, or it is gone"
 
 
 def test_the_life_of_a_held_node_whose_launch_cannot_be_read():

@@ -90,23 +90,23 @@ def test_filters(wanted, ids):
 
 def test_a_request_that_waits_is_explained_with_figures():
     told = explained(WAITING)
-    assert told["summary"] == "it waits at place 1 of the queue: 2 instances needed, 1 left in west/main"
+    assert told["summary"] == "it waits at place 1 in the queue: 2 instances needed, 1 left in west/main"
     assert (told["since"], told["ahead"], told["behind"]) == (NOW - 250, [], [])
-    assert told["unblocked_by"].startswith("nodes are given back")
+    assert told["unblocked_by"].startswith("nodes are released")
     pools = {pool["id"]: pool for pool in told["pools"]}
     assert pools[WEST]["figures"] == {"needed": 2, "left": 1} and pools[WEST]["as_of"] == 5.0
     assert (pools[EAST]["code"], pools[EAST]["registered"]) == ("absent", False)
     assert pools[STOCK]["text"] == "north/main does not offer small"
-    assert told["expected_seconds"] is None and told["expected"].startswith("it cannot be told")
+    assert told["expected_seconds"] is None and told["expected"].startswith("unknown: ")
 
 
 def test_a_request_for_which_no_launcher_acts_is_told_so_beside_the_last_reason():
     tree = {path: data for path, data in documents(NOW).items() if not path.startswith("/nodepool/components/")}
     reading = reading_of(tree)
     told = explanation(reading, request_rows(reading, NOW), WAITING, NOW)
-    assert told["unblocked_by"].startswith("a launcher is started; then: nodes are given back")
+    assert told["unblocked_by"].startswith("a launcher is started; then: nodes are released")
     pools = {pool["id"]: pool for pool in told["pools"]}
-    assert pools[WEST]["text"] == "2 instances needed, 1 left in west/main; no launcher acts for it now"
+    assert pools[WEST]["text"] == "2 instances needed, 1 left in west/main; no launcher serves it now"
     assert pools[WEST]["code"] == "no-room"
 
 
@@ -118,7 +118,7 @@ def test_one_launcher_that_could_serve_it_is_enough():
         "/nodepool/components/pool/launcher10000000001": {**pool, "id": EAST, "provider_name": "east"},
         f"/nodepool/stackci/waits/{WAITING}": waits,
     }
-    assert explained(WAITING, **more)["unblocked_by"].startswith("nodes are given back")
+    assert explained(WAITING, **more)["unblocked_by"].startswith("nodes are released")
 
 
 def test_what_it_waits_behind():
@@ -133,9 +133,9 @@ def test_what_it_waits_behind():
         ({"needed": 8, "limit": 6}, "its limit in tenant-resource-limits is raised"),
         (
             {"needed": 4, "limit": 6},
-            "nodes of the tenant are given back, or its limit in tenant-resource-limits is raised",
+            "nodes of the tenant are released, or its limit in tenant-resource-limits is raised",
         ),
-        ({}, "nodes of the tenant are given back, or its limit in tenant-resource-limits is raised"),
+        ({}, "nodes of the tenant are released, or its limit in tenant-resource-limits is raised"),
     ],
 )
 def test_what_is_larger_than_the_limit_of_its_tenant_waits_until_that_is_raised(figures, ends):
@@ -199,7 +199,7 @@ def test_a_request_in_work_names_provider_owner_trouble_attempts_moves_and_serve
     assert told["expected_seconds"] is None
     shown = " ".join(request_lines(told, 500))
     assert "west: 4 attempts, moved 2 times, 2 creates or servers given up" in shown
-    assert "whose fault: cloud" in shown and "before it in the queue" not in shown
+    assert "responsible: cloud" in shown and "before it in the queue" not in shown
 
 
 def test_a_failed_attempt_is_the_trouble_until_a_launcher_has_stored_a_reason():
@@ -214,10 +214,10 @@ def test_a_failed_attempt_is_the_trouble_until_a_launcher_has_stored_a_reason():
 )
 def test_a_wait_of_no_seconds_is_never_expected(age: float, phase: str):
     told = explained(PENDING, **launch_of(phase=phase, created_at=NOW - age))
-    assert told["expected_seconds"] is None and "cannot be told" in told["expected"]
+    assert told["expected_seconds"] is None and "unknown: " in told["expected"]
     frozen = {"code": "frozen", "where": "west/main", "seconds": 30, "at": NOW - 780, "text": "x", "since": NOW - 780}
     told = explained(BEHIND, **{f"/nodepool/stackci/waits/{BEHIND}": frozen})
-    assert told["expected_seconds"] is None and "cannot be told" in told["expected"]
+    assert told["expected_seconds"] is None and "unknown: " in told["expected"]
 
 
 @pytest.mark.parametrize("request_id", [FAILED, DONE, BROKEN])

@@ -54,7 +54,7 @@ def test_one_screen_shows_what_there_is():
     shown = lines()
     for line in (
         "  east: no launcher, not in the configuration",
-        "  west: acted for on launcher1, in trouble for 40 s: provider west: 503",
+        "  west: served by launcher1, in trouble for 40 s: provider west: 503",
         "    instances    [######------........] 3+3 of 10",
         "    breaker: debian with small, 5 failures, next try in 45 s: no valid host",
         "    pool main: 1 building, 1 in-use, 1 ready, paused",
@@ -133,7 +133,7 @@ def test_a_title_with_counts_says_that_there_is_nothing():
 def test_a_request_and_a_node_as_text():
     reading = populated()
     told = request_lines(explanation(reading, request_rows(reading, NOW), WAITING, NOW), 200)
-    assert told[0].endswith("it waits at place 1 of the queue: 2 instances needed, 1 left in west/main")
+    assert told[0].endswith("it waits at place 1 in the queue: 2 instances needed, 1 left in west/main")
     assert "  west/main: 2 instances needed, 1 left in west/main" in told
     narrow = request_lines(explanation(reading, request_rows(reading, NOW), WAITING, NOW), 60)
     assert max(map(len, narrow)) <= 60 and not any("..." in line for line in narrow)
@@ -162,7 +162,7 @@ def test_a_request_that_has_its_nodes_tells_no_wait_and_names_only_pools_that_de
     reading = populated()
     told = request_lines(explanation(reading, request_rows(reading, NOW), DONE, NOW), 200)
     assert told[:2] == [
-        f"request {DONE}: it is fulfilled with nodes {IN_USE}; its requestor has not taken them yet",
+        f"request {DONE}: it is fulfilled with nodes {IN_USE}; its requestor has not locked them yet",
         "HISTORY",
     ]
     failed = request_lines(explanation(reading, request_rows(reading, NOW), FAILED, NOW), 200)

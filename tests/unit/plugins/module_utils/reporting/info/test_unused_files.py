@@ -30,7 +30,7 @@ def test_one_row_for_each_host_and_what_is_wrong_there():
     )
     (row,) = unused_files(reading)
     assert row.text() == (
-        f"the configuration on nl01 cannot be used: {wrong}; builds and launcher work with the former one"
+        f"the configuration on nl01 cannot be used: {wrong}; builds and launcher use the previous one"
     )
     assert problems_by_cycle(reading) == {("nl01", "builds"): 1, ("nl01", "launcher"): 1, ("nl02", "launcher"): 0}
 

@@ -167,7 +167,7 @@ def test_the_first_page_is_made_before_somebody_asks(monkeypatch):
 def test_a_page_that_cannot_be_made_beforehand_is_no_reason_to_end(monkeypatch, caplog):
     monkeypatch.setattr(page_routes, "overview", broken)
     Application(WebCase().picture).prepare()
-    assert "the page could not be made" in caplog.text
+    assert "the page could not be created" in caplog.text
 
 
 @pytest.mark.parametrize("coding", ["", "-gzip", "-br"])

@@ -75,7 +75,7 @@ def test_a_first_build_wants_some_room_too(tmp_path):
 
 
 def test_a_command_that_makes_no_sense_is_told_before_anything_is_written(tmp_path):
-    with pytest.raises(ConfigError, match="mend the quotes"):
+    with pytest.raises(ConfigError, match="correct the quotes"):
         ImageBuilder(Isolation(), environment={}).prepare(job(tmp_path, dib_cmd="'"))
     assert os.listdir(tmp_path) == []
 

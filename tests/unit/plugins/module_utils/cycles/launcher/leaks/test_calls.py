@@ -115,7 +115,7 @@ def test_a_node_that_has_got_data_is_not_empty_any_more(store):
 
 
 def test_what_belongs_to_a_server_that_is_listed_stays_whatever_a_tombstone_says():
-    """A tombstone is written when the server is gone; if it shows up all the same, it comes first."""
+    """A tombstone is written when the server no longer exists; if it shows up all the same, it comes first."""
     graves = Tombstones([Tombstone(NODE, NOW, servers=["s1"], volumes=["v1", "v2"])])
     known = Known("east", tombstones=lambda: graves)
     there = {"s1": Server("s1", "np", "ACTIVE"), "s2": Server("s2", "web", "ACTIVE", volume_ids=("v2",))}

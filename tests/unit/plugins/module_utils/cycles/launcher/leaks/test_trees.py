@@ -33,7 +33,7 @@ def machines(world: World, store: Any) -> set[str]:
 
 
 def told(cycle: Cycle) -> list[str]:
-    return [line for _when, line in cycle.lines if "bear" in line]
+    return [line for _when, line in cycle.lines if "this provider's name" in line]
 
 
 def deletes(cycle: Cycle) -> list[str]:
@@ -73,7 +73,7 @@ def test_a_second_tree_touches_nothing_of_the_first():
             assert cycle.account.sweeps.counts["east"]["server"]["foreign"] == 2
         assert told(first) == []
         (line,) = told(second)
-        assert line.startswith("provider east: 2 servers bear this provider's name")
+        assert line.startswith("provider east: 2 servers have this provider's name")
         assert all(ident in line for ident in theirs)
 
 
@@ -121,7 +121,7 @@ def test_a_first_look_is_told_once():
         with check_mode(world) as run:
             result = run()
             (warning,) = result["warnings"]
-            assert warning.startswith("provider east: 5 servers bear") and warning in result["diff"]["after"]
+            assert warning.startswith("provider east: 5 servers have") and warning in result["diff"]["after"]
         cycle = world.start(until="settled")
         assert world.run(300, until=lambda: cycle.ended)
         assert cycle.result["warnings"] == told(cycle) and len(told(cycle)) == 1
@@ -168,7 +168,7 @@ def test_a_tree_that_is_gone_ends_the_cycle_and_nothing_is_deleted(instead):
             world.store.own.put("site", {"id": instead})
         else:
             world.store._session.delete("/nodepool")
-        with pytest.raises(TreeExchanged, match="is not the one that this began with"):
+        with pytest.raises(TreeExchanged, match="has changed since the start"):
             world.run(60)
         assert world.clouds["east"].machines == before
         assert deletes(cycle) == []

@@ -311,7 +311,7 @@ def test_a_removed_provider_whose_entry_is_gone_is_named(world):
     cycle = world.start(duration=20)
     world.run(30)
     (problem,) = cycle.result["config_problems"]
-    assert problem.startswith("provider west: nodes are left of it, which cannot be deleted: clouds.yaml has no entry")
+    assert problem.startswith("provider west: it has nodes left, which cannot be deleted: clouds.yaml has no entry")
 
 
 def test_nobody_fails_requests_when_all_providers_leave(world):

@@ -58,7 +58,7 @@ AMBIGUOUS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
         {"nets": TWINS},
         "2 networks are named 'private' (net-1, net-2): use an id in networks of the pool",
     ),
-    (pool(), {"nets": TWINS}, "it names no networks, and nova does not choose between the 2 that the project may use"),
+    (pool(), {"nets": TWINS}, "it has no networks, and nova does not choose between the 2 that the project may use"),
     (
         pool(),
         {"flavors": (Flavor("f1", "small", 1, 1024), Flavor("f2", "small", 2, 2048))},
@@ -74,7 +74,7 @@ AMBIGUOUS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
         {"images": (Image("a", "debian", "deactivated"),)},
         "image 'debian' is deactivated (a): reactivate it (openstack image set --activate a)",
     ),
-    (pool(), {"images": (Image("a", "debian", "active", unlisted="community"),)}, "is a community image (a), which"),
+    (pool(), {"images": (Image("a", "debian", "active", unlisted="community"),)}, "is a community image (a), and"),
 ]
 """Pool, what its cloud has, what is told."""
 

@@ -52,7 +52,7 @@ def test_deletions_and_what_was_left_behind_are_shown():
         world.run(30)
         result = run()
         lines = result["diff"]["after"]
-        assert f"request {request}: go on with it (its launcher has ended)" in lines
+        assert f"request {request}: continue it (its launcher has ended)" in lines
         assert result["changed"]
 
 

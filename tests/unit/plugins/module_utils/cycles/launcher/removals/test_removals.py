@@ -43,7 +43,7 @@ def test_a_server_that_stays_is_reported_and_tried_ever_more_rarely():
         (entry,) = stuck(cycle)
         (node,) = world.nodes()
         assert (entry["provider"], entry["server"], entry["node"]) == ("east", node.external_id, node.id)
-        assert entry["answer"] == "3 deletes were accepted, and it is still there"
+        assert entry["answer"] == "3 deletes were accepted, but it still exists"
         assert not entry["locked"]
         before = kinds(cycle)[DELETE]
         listings = sum(1 for _unused, kind in cycle.clients[0].calls if kind == "GET /servers/detail")
