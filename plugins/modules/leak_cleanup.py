@@ -21,7 +21,7 @@ description:
     foreign. The module never touches a resource of a node that is locked, in use, held or leased.
   - A launcher also sweeps, as C(clean-floating-ips) and C(port-cleanup-interval) of the provider allow. This module
     ignores these two settings and looks for all O(kinds).
-  - Leases whose time is over are released. Where no launcher acts for a provider, the module deletes the nodes that
+  - Leases whose time is over are released. Where no launcher serves a provider, the module deletes the nodes that
     have to be deleted there. It serves no request and begins no launch.
   - The module may run while a launcher runs. Only one of them sweeps a provider at a time.
   - A tree that was emptied gets a new id, so the module deletes nothing of the former tree. When ZooKeeper lost only

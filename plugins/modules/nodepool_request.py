@@ -247,7 +247,7 @@ lease:
 complete:
   description:
     - Whether all nodes of the lease are held, or with O(state=absent), whether the lease is gone.
-    - With O(state=absent) V(false) when no launcher acts for a provider and the servers of the lease stay there.
+    - With O(state=absent) V(false) when no launcher serves a provider and the servers of the lease stay there.
   returned: success
   type: bool
   sample: true
@@ -323,7 +323,7 @@ nodes:
 notices:
   description:
     - Notices, for instance that the lease was renewed and why.
-    - Names the nodes of leases that nobody deletes, as no launcher acts for their provider.
+    - Names the nodes of leases that nobody deletes, as no launcher serves their provider.
   returned: success
   type: list
   elements: str

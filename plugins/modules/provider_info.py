@@ -47,7 +47,7 @@ EXAMPLES = r"""
   loop_control:
     label: "{{ item.0.name }}"
 
-- name: Fail when no launcher acts for a provider
+- name: Fail when no launcher serves a provider
   stackci.nodepool.provider_info:
     providers: [cloud1]
   register: cloud

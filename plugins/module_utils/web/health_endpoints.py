@@ -67,7 +67,7 @@ def _launchers(config: NodepoolConfig, reading: TreeReading, now: float) -> Iter
     for name in (provider.name for provider in config.providers.values() if provider.pools):
         stored = reading.one(f"{PROVIDERS}/{name}")
         if name not in registered:
-            yield Reason("no-launcher", name, f"provider {name}: no launcher acts for it")
+            yield Reason("no-launcher", name, f"provider {name}: no launcher serves it")
         elif stored is not None and stored.locked and (silent := _silence(reading, name, now)) is not None:
             told = f"provider {name}: its launcher is connected, but has not worked for {span(silent)}"
             yield Reason("launcher-silent", name, told)

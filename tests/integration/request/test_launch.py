@@ -51,7 +51,7 @@ def test_servers_given_back_without_a_launcher_are_told_and_deleted_by_the_next_
 ) -> None:
     ran = site.request(labels=["small"], **launching(cloud)).result
     (node,) = ran["nodes"]
-    told = f"no launcher acts for east now: node {node['id']}"
+    told = f"no launcher serves east now: node {node['id']}"
     assert any(notice.startswith(f"{told} expires 7200 s after") for notice in ran["notices"]), ran["notices"]
 
     gone = site.request(state="absent").result
@@ -130,7 +130,7 @@ def test_an_expired_lease_goes_with_the_next_sweep(site: Site, cloud: SimCloud) 
     planned = run_alone("leak_cleanup", options, site.folder, check=True).result
     row = next(thing for thing in planned["things"] if thing["kind"] == "node")
     assert (row["id"], row["verdict"], row["provider"]) == (node["id"], "due", "east")
-    assert row["reason"] == "it was held for lease web, which has ended, and no launcher acts for its provider"
+    assert row["reason"] == "it was held for lease web, which has ended, and no launcher serves its provider"
     assert len(cloud.servers("east")) == 1
 
     swept = run_alone("leak_cleanup", options, site.folder).result

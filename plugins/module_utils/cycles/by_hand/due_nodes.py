@@ -138,4 +138,4 @@ def _rows(nodes: Iterable[Node], now: float, judge: Callable[[Node], tuple[str, 
 def _reason(node: Node) -> str:
     lease = mark_of(node)
     why = f"it was held for lease {lease}, which has ended" if lease else f"it is {node.state}"
-    return f"{why}, and no launcher acts for its provider"
+    return f"{why}, and no launcher serves its provider"

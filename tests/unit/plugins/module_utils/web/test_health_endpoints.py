@@ -153,7 +153,7 @@ def test_not_ready_is_503_with_the_reasons_in_both_forms():
     case = WebCase({}, config=config())
     answer = case.get("/ready")
     assert answer.status_code == 503
-    assert answer.text == "provider west: no launcher acts for it\n"
+    assert answer.text == "provider west: no launcher serves it\n"
     told = case.get("/ready", Accept="application/json")
     assert told.status_code == 503
     assert [reason["code"] for reason in told.json["reasons"]] == ["no-launcher"]

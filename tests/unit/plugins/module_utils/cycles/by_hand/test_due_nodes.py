@@ -69,7 +69,7 @@ def test_check_mode_tells_why_and_writes_nothing() -> None:
     store = tree({"state": NodeState.HOLD, "hold_expiration": 15, "hold_job": "lease web", "created_time": NOW - 90.0})
     (row,) = list(look_at_nodes(OPTIONS, store, CONFIG, lambda: NOW).values())
     assert (row["verdict"], row["kind"], row["age"]) == ("due", "node", 90.0)
-    assert row["reason"] == "it was held for lease web, which has ended, and no launcher acts for its provider"
+    assert row["reason"] == "it was held for lease web, which has ended, and no launcher serves its provider"
     assert store.changes == 0
 
 

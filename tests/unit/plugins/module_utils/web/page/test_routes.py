@@ -128,8 +128,8 @@ def test_a_node_tells_its_life_and_a_request_what_it_waits_for(case):
     told = text_of(case, f"/nodes/{BUILDING}")
     assert "the cloud was asked for a server" in told and "No valid host was found" in told
     told = text_of(case, f"/requests/{WAITING}")
-    assert "place 1 of the queue" in told and "nodes are given back" in told
-    assert "no launcher acts for east/main" in told
+    assert "place 1 in the queue" in told and "nodes are released" in told
+    assert "no launcher serves east/main" in told
 
 
 @pytest.mark.parametrize("node_id", [ODD, NOT_JSON, EMPTY])
@@ -259,7 +259,7 @@ def test_before_the_tree_was_read_the_page_says_so_and_tries_again():
     case.session.state = "LOST"
     for path in PAGES:
         text = text_of(case, path, 503)
-        assert "was not read yet" in text and Outline(text).wrong == []
+        assert "has not been read yet" in text and Outline(text).wrong == []
 
 
 def test_static_files_are_kept_for_ever_under_an_address_with_their_version(case):
