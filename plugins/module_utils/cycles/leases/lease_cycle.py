@@ -224,7 +224,9 @@ class Leasing:
                 lease = self._lease(fresh=True)
                 if lease is None and self._present and self._known:
                     self._released = True
-                    self._failures.append("it was released while this run waited for it: repeat the task to start again")
+                    self._failures.append(
+                        "it was released while this run waited for it: repeat the task to start again"
+                    )
                     return LeasePlan()
                 self._known = self._known or lease is not None
                 plan = self._plan(lease, self._view(lease, whole=True, fresh=True))
