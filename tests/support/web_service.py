@@ -19,6 +19,7 @@ import yaml
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.stop import STOPPED, Stop
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import ZooKeeperSettings
+from ansible_collections.stackci.nodepool.plugins.module_utils.web.server.application import Visitors
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.server.listening import Listening
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.server.service import WebOptions, serve
 
@@ -70,7 +71,8 @@ class RunningService:
     :ivar result: what it returned; None until it has ended.
     """
 
-    def __init__(self, config: Path) -> None:
+    def __init__(self, config: Path, visitors: Visitors | None = None) -> None:
+        self._visitors = visitors
         self.lines: list[str] = []
         self.result: dict[str, Any] | None = None
         self.problem: BaseException | None = None
@@ -112,6 +114,7 @@ class RunningService:
                 stop=self.stop,
                 host="127.0.0.1",
                 port=0,
+                visitors=self._visitors,
                 say=self.lines.append,
                 started=self._started,
             )
@@ -126,9 +129,9 @@ class RunningService:
 
 
 @contextmanager
-def running(config: Path) -> Iterator[RunningService]:
+def running(config: Path, visitors: Visitors | None = None) -> Iterator[RunningService]:
     """Yield a running service, which ends afterwards."""
-    service = RunningService(config)
+    service = RunningService(config, visitors)
     service.start()
     try:
         yield service

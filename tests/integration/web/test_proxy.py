@@ -17,10 +17,11 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 import pytest
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.web.server.application import Visitors
 from tests.support.ansible_run import ROOT
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.web_service import Answer, running, write_config
@@ -136,11 +137,18 @@ TEXTS = {"nginx": nginx_text, "apache2": apache_text}
 
 
 @contextmanager
-def in_front(program: str, folder: Path, address: str) -> Iterator[Proxy]:
-    """Yield a proxy in front of the service at *address*."""
+def in_front(program: str, folder: Path, address: str, path: Mapping[str, str] | None = None) -> Iterator[Proxy]:
+    """Yield a proxy in front of the service at *address*.
+
+    :param path: what to replace in its configuration, so that the service is below a path.
+    """
     command = (shutil.which(program, path="/usr/sbin:/usr/bin:/sbin:/bin") or "", *COMMANDS[program][1:])
     port, config = free_port(), folder / f"{program}.conf"
-    config.write_text(TEXTS[program](folder, port, urlsplit(address).port or 0), encoding="utf-8")
+    text = TEXTS[program](folder, port, urlsplit(address).port or 0)
+    for old, new in (path or {}).items():
+        assert old in text
+        text = text.replace(old, new, 1)
+    config.write_text(text, encoding="utf-8")
     process = subprocess.Popen([*command, config], stdin=subprocess.DEVNULL)
     proxy = Proxy(port, folder / "proxy.pem")
 
@@ -213,3 +221,45 @@ def test_a_list_that_a_visitor_has_is_not_sent_again_although_the_proxy_compress
         return proxy.ask("/node-list", Accept_Encoding="gzip", If_None_Match=found.headers["etag"]).status
 
     eventually(lambda: again() == 304)
+
+
+PATH = "/nodepool"
+_HEALTH = "ProxyPass /health http://SERVICE/health\n    ProxyPass"
+TAKEN = {
+    "nginx": {"location / {": f"location {PATH}/ {{", ";\n    }\n    location =": "/;\n    }\n    location ="},
+    "apache2": {"ProxyPass        / ": f"{_HEALTH} {PATH}/ "},
+}
+"""What to replace in the snippets, so that the proxy takes the path away."""
+LEFT = {
+    "nginx": {"location / {": f"location {PATH} {{"},
+    "apache2": {"ProxyPass        / http://SERVICE/": f"{_HEALTH} {PATH} http://SERVICE{PATH}"},
+}
+"""The same, so that the proxy leaves the path in its requests."""
+
+
+@pytest.mark.parametrize("program", sorted(COMMANDS))
+@pytest.mark.parametrize("left", [False, True])
+def test_below_a_path(program, left, tmp_path, zk_chroot):
+    if shutil.which(program, path="/usr/sbin:/usr/bin:/sbin:/bin") is None:
+        pytest.skip(f"{program} is not installed")
+    folder = tmp_path / "proxy"
+    folder.mkdir()
+    config = write_config(tmp_path / "nodepool.yaml", zk_chroot)
+    with running(config, Visitors(prefix=PATH if left else "", hosts=(NAME, HOST))) as service:
+        eventually(lambda: service.get("/node-list").status == 200)
+        there = urlsplit(service.address).netloc
+        given = (LEFT if left else TAKEN)[program]
+        changes = {old.replace("SERVICE", there): new.replace("SERVICE", there) for old, new in given.items()}
+        with in_front(program, folder, service.address, changes) as proxy:
+            page = proxy.ask(f"{PATH}/")
+            assert page.status == 200
+            links = set(re.findall(r'(?:href|src|action)="([^"#]*)"', page.text))
+            assert links
+            for link in links:
+                assert not link.startswith(("/", "http")), link
+                assert proxy.ask(urljoin(f"{PATH}/", link)).status == 200, link
+            if left:
+                moved = proxy.ask(PATH)
+                assert (moved.status, moved.headers["location"]) == (308, "./nodepool/")
+            assert proxy.ask(f"{PATH}/node-list", Accept="application/json").json() == []
+            assert proxy.ask("/node-list").status == 404
