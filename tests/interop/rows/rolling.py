@@ -79,9 +79,9 @@ def _free(world: World) -> list[str]:
 
 
 def _booting(world: World, known: set[str]) -> list[str]:
-    """New nodes whose records name their servers."""
+    """New nodes for the request, not spares, whose records name their servers."""
     nodes = world.site.requestor.nodes().items()
-    return [node for node, found in nodes if node not in known and found["external_id"]]
+    return [node for node, found in nodes if node not in known and found["type"] == ["medium"] and found["external_id"]]
 
 
 def roll(lab: Lab, first: Working, second: Working) -> str:
