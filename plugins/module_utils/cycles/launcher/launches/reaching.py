@@ -17,11 +17,14 @@ from ....model import owner
 from ....model.bounded_text import bounded
 from ....model.errors import CloudError
 from ....model.launch import Phase
+from ....model.lines import Line
+from ....model.subjects import subject_of_node
 from ..context.context import Context
 from .addressing import Addressing
 from .launch_in_progress import LaunchesInProgress, LaunchInProgress
 from .outcomes import Outcomes
 from .proving import PATIENCE, Proving
+from .silence import HALF
 
 SCANNED_TYPES = ("ssh", "network_cli")
 """Connection types whose host keys are collected; a node of another type only has to accept a connection."""
@@ -47,6 +50,8 @@ class Reaching:
         self._proving = Proving(context, in_progress)
         self._waiting: dict[str, tuple[LaunchInProgress, tuple[str, ...], float]] = {}
         """Launches whose servers wait for others to show the same host key; with that key and until when."""
+        self._unanswered: dict[str, tuple[LaunchInProgress, float]] = {}
+        """Launches whose servers do not answer yet; with when that is told."""
 
     def begin(self, ongoing: LaunchInProgress, batch: Batch) -> None:
         """Store the server's addresses together with *batch*, and begin to check whether it answers."""
@@ -77,9 +82,11 @@ class Reaching:
             want_keys=node.connection_type in SCANNED_TYPES,
         )
         self._scanner.submit(job)
+        self._unanswered[node.id] = (ongoing, self._context.now() + HALF * ongoing.boot_timeout)
 
     def answered(self, ongoing: LaunchInProgress, result: ScanResult) -> None:
         """Handle the scanner's answer."""
+        self._unanswered.pop(ongoing.node.id, None)
         if ongoing.launch.phase != Phase.REACHING:
             return
         ongoing.busy = False
@@ -96,18 +103,35 @@ class Reaching:
         """Cancel the scan of a node."""
         self._scanner.cancel(node_id)
         self._waiting.pop(node_id, None)
+        self._unanswered.pop(node_id, None)
 
     def step(self, now: float) -> None:
-        """Look again at the servers that wait for a proof; called once per pass."""
+        """Look again at the servers that wait for a proof, and tell who does not answer; called once per pass."""
         for node_id, (ongoing, host_keys, _until) in list(self._waiting.items()):
             if self._outcomes.is_ours(ongoing):
                 self._prove(ongoing, host_keys, now)
             else:
                 del self._waiting[node_id]
+        for node_id, (ongoing, at) in list(self._unanswered.items()):
+            if now >= at:
+                del self._unanswered[node_id]
+                self._tell_silence(ongoing)
 
     def next_due(self, now: float) -> float:
-        """Return the seconds until the first of these waits ends."""
-        return min((until - now for _ongoing, _keys, until in self._waiting.values()), default=float("inf"))
+        """Return the seconds until one of these waits ends, or a silent server is to be told."""
+        due = [until for _ongoing, _keys, until in self._waiting.values()]
+        due += [at for _ongoing, at in self._unanswered.values()]
+        return min(due, default=float("inf")) - now
+
+    def _tell_silence(self, ongoing: LaunchInProgress) -> None:
+        node, half = ongoing.node, HALF * ongoing.boot_timeout
+        address = node.interface_ip or ""
+        place = f"[{address}]" if ":" in address else address
+        line = (
+            f"node {node.id}: server {ongoing.launch.server_id} is ACTIVE, but {place}:{node.connection_port} has not"
+            f" answered for {half:g} s; this attempt ends after {ongoing.boot_timeout:g} s (boot-timeout)"
+        )
+        self._context.account.say(Line(line, **subject_of_node(node, ongoing.launch)))
 
     def _fetch_console(self, ongoing: LaunchInProgress, error: str) -> None:
         ongoing.busy = True

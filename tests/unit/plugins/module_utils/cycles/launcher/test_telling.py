@@ -121,3 +121,15 @@ def test_the_line_of_a_request_that_waits_names_its_event_and_where():
         assert world.run(60, until=lambda: any("waits" in line for _when, line in cycle.lines))
         (line,) = [line for _when, line in cycle.lines if line.startswith(f"request {waiting} waits")]
         assert about(line) == {"request": waiting, "event_id": "5d2e", "provider": "east", "pool": "main"}
+
+
+def test_a_server_that_does_not_answer_is_told_once_before_its_launch_fails():
+    with World(one_provider()) as world:
+        fates = [Fate(reachable=False)]
+        world.clouds["east"].fate = lambda machine: fates.pop() if fates else Fate()
+        cycle = world.start()
+        request = world.request("small")
+        assert world.run(600, until=lambda: world.state(request) == "fulfilled")
+        told = [(when, line) for when, line in cycle.lines if "has not answered for" in line]
+        assert len(told) == 1 and told[0][0] < world.fulfilled[request]
+        assert "is ACTIVE, but 198.51.0." in told[0][1] and told[0][1].about["request"] == request
