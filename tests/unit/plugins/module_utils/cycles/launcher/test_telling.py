@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import Trouble, about
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import Line, Trouble, about
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.summary import launcher_summary
 from tests.support.virtual_cloud import Fate
 from tests.support.world import World, label, one_provider, provider_document, site
@@ -130,6 +130,6 @@ def test_a_server_that_does_not_answer_is_told_once_before_its_launch_fails():
         cycle = world.start()
         request = world.request("small")
         assert world.run(600, until=lambda: world.state(request) == "fulfilled")
-        told = [(when, line) for when, line in cycle.lines if "has not answered for" in line]
-        assert len(told) == 1 and told[0][0] < world.fulfilled[request]
-        assert "is ACTIVE, but 198.51.0." in told[0][1] and told[0][1].about["request"] == request
+        ((when, line),) = [told for told in cycle.lines if "has not answered for" in told[1]]
+        assert when < world.fulfilled[request] and "is ACTIVE, but 198.51.0." in line
+        assert isinstance(line, Line) and line.about["request"] == request
