@@ -385,3 +385,58 @@ def test_an_update_of_the_project_is_not_waited_for_without_end(site):
     said = " ".join(site.refused(**SMALL, awx_wait_seconds=1).split())
     assert "AWX has not fetched the project nodepool after 1 s." in said
     assert names(site)["job_templates"] == []
+
+
+LEASING = {"awx_jobs": ["launcher", "lease", "release", "explain", "status"], "awx_disk_images": []}
+ASKED = ["nodepool lease", "nodepool release", "nodepool explain", "nodepool status"]
+
+
+@pytest.mark.long
+def test_pipelines_lease_nodes_through_templates_and_a_workflow(site):
+    run(site, **LEASING)
+    found = names(site)["job_templates"]
+    assert found == ["nodepool launcher", *ASKED]
+    surveys = {
+        name: [question["variable"] for question in site.awx.surveys.get(template["id"], {}).get("spec", [])]
+        for name in ASKED
+        for template in [site.awx.named("job_templates", name)]
+    }
+    assert surveys == {
+        "nodepool lease": ["lease_name", "lease_labels", "lease_expires", "lease_timeout"],
+        "nodepool release": ["lease_name"],
+        "nodepool explain": ["id"],
+        "nodepool status": [],
+    }
+    lease = site.awx.named("job_templates", "nodepool lease")
+    assert (lease["playbook"], lease["allow_simultaneous"]) == ("lease.yml", True)
+    own = {"project": lease["project"], "inventory": lease["inventory"], "playbook": "launcher.yml"}
+    status, play = site.awx.answer("POST", "/api/v2/job_templates/", {}, {"name": "acceptance", **own})
+    assert status == 201, play
+
+    wanted = {**LEASING, "awx_workflow_template": "acceptance"}
+    assert run(site, "--check", **wanted).writes == []
+    run(site, **wanted)
+    (workflow,) = site.awx.things["workflow_job_templates"].values()
+    assert workflow["name"] == "nodepool lease, play, release" and workflow["allow_simultaneous"]
+    nodes = {node["identifier"]: node for node in site.awx.things["workflow_job_template_nodes"].values()}
+    assert {name: node["unified_job_template"] for name, node in nodes.items()} == {
+        "lease": lease["id"],
+        "play": play["id"],
+        "release": site.awx.named("job_templates", "nodepool release")["id"],
+    }
+    assert links(site, nodes["lease"]) == {"success": [nodes["play"]["id"]], "failure": [nodes["release"]["id"]]}
+    assert links(site, nodes["play"]) == {"always": [nodes["release"]["id"]]}
+    again = run(site, **wanted)
+    assert (again.changed, again.writes) == (0, [])
+    run(site, awx_state="absent", **wanted)
+    assert site.awx.things["workflow_job_templates"] == {} and site.awx.things["workflow_job_template_nodes"] == {}
+    assert names(site)["job_templates"] == ["acceptance"]
+
+
+def links(site, node):
+    """The nodes that follow a node of a workflow, by the condition."""
+    found = {}
+    for when in ("success", "failure", "always"):
+        path = f"/api/v2/workflow_job_template_nodes/{node['id']}/{when}_nodes/"
+        found[when] = [item["id"] for item in site.awx.answer("GET", path, {}, None)[1]["results"]]
+    return {when: ids for when, ids in found.items() if ids}

@@ -127,8 +127,6 @@ def ci(zookeeper: ZooKeeperServer, guests: Iterator[Cloud], login_key: Path, tmp
     site.configure(provider("one", offered, cloud_images=[image]))
     try:
         with site.stay(duration=600.0):
-            made = Pool(site, login_key)
-            yield made
-            made.empty()
+            yield Pool(site, login_key)
     finally:
         site.close()

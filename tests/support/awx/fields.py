@@ -183,6 +183,32 @@ FIELDS: dict[str, dict[str, Field]] = {
         "webhook_credential": link("credentials"),
         "prevent_instance_group_fallback": flag(),
     },
+    "workflow_job_templates": {
+        "name": name(),
+        "description": text(),
+        "organization": link("organizations"),
+        "inventory": link("inventories"),
+        "limit": text(),
+        "scm_branch": text(),
+        "extra_vars": Field("vars", ""),
+        "job_tags": text(),
+        "skip_tags": text(),
+        "survey_enabled": flag(),
+        "allow_simultaneous": flag(),
+        **{f"ask_{what}_on_launch": flag() for what in ASK},
+        "webhook_service": text(choices=("", "github", "gitlab", "bitbucket_dc")),
+        "webhook_credential": link("credentials"),
+    },
+    "workflow_job_template_nodes": {
+        "identifier": name(),
+        "workflow_job_template": link("workflow_job_templates", needed=True),
+        "unified_job_template": link("unified_job_templates"),
+        "extra_data": Field("dict", {}),
+        "inventory": link("inventories"),
+        "all_parents_must_converge": flag(),
+        # awx.awx sends it.
+        "type": Field("str", "workflow_job_template_node", read_only=True),
+    },
     "system_job_templates": {"name": name(), "description": text(), "job_type": text()},
     "instance_groups": {"name": name()},
     "schedules": {
@@ -214,10 +240,13 @@ ASSOCIATIONS = {
     "job_templates": {"credentials": "credentials", "instance_groups": "instance_groups"},
     "schedules": {"credentials": "credentials", "instance_groups": "instance_groups"},
     "inventories": {"instance_groups": "instance_groups"},
+    "workflow_job_template_nodes": {
+        f"{when}_nodes": "workflow_job_template_nodes" for when in ("success", "failure", "always")
+    },
 }
 """Lists of other things that hang at a thing: name of the list → their kind."""
 
-UNIFIED = ("projects", "inventory_sources", "job_templates", "system_job_templates")
+UNIFIED = ("projects", "inventory_sources", "job_templates", "workflow_job_templates", "system_job_templates")
 """What a schedule may start."""
 
 UNIQUE = {
@@ -230,5 +259,7 @@ UNIQUE = {
     "inventory_sources": ("name", "inventory"),
     "job_templates": ("name", "organization"),
     "schedules": ("name", "unified_job_template"),
+    "workflow_job_templates": ("name", "organization"),
+    "workflow_job_template_nodes": ("identifier", "workflow_job_template"),
 }
 """What two things of a kind may not have in common, all of it."""

@@ -15,6 +15,7 @@ from typing import Any
 ACTIVE = ("new", "pending", "waiting", "running")
 HOLDERS = {
     "job_templates": "unified_job_template",
+    "workflow_job_templates": "unified_job_template",
     "inventory_sources": "unified_job_template",
     "projects": "project",
     "inventories": "inventory",

@@ -126,7 +126,7 @@ class Awx:
                 return 202, self.updates.begin(thing)
             case "GET", ["playbooks"] if kind == "projects":
                 return 200, self._playbooks_of(thing)
-            case _, ["survey_spec"] if kind == "job_templates":
+            case _, ["survey_spec"] if kind in ("job_templates", "workflow_job_templates"):
                 return 200, self._survey(method, thing, body)
             case _, [name] if name in ASSOCIATIONS.get(kind, {}):
                 return self._associate(method, (kind, thing["id"], name), body)
@@ -149,6 +149,8 @@ class Awx:
         if kind == "job_templates":
             project = self.things["projects"].get(thing["project"] or 0)
             view["organization"] = project["organization"] if project else None
+            view["related"]["survey_spec"] = f"{url}survey_spec/"
+        if kind == "workflow_job_templates":
             view["related"]["survey_spec"] = f"{url}survey_spec/"
         if kind == "inventory_sources":
             view["organization"] = self.things["inventories"][thing["inventory"]]["organization"]
@@ -307,6 +309,9 @@ class Awx:
         for source in self._all("inventory_sources"):
             if kind == "inventories" and source["inventory"] == number:
                 self._delete("inventory_sources", source)
+        for node in self._all("workflow_job_template_nodes"):
+            if kind == "workflow_job_templates" and node["workflow_job_template"] == number:
+                self._delete("workflow_job_template_nodes", node)
         for schedule in self._all("schedules"):
             if kind in UNIFIED and schedule["unified_job_template"] == number:
                 self._delete("schedules", schedule)

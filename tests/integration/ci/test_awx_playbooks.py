@@ -1,0 +1,48 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The playbooks of AWX's templates for pipelines: what they return as artifacts, which AWX takes from set_stats."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from tests.integration.ci.conftest import Pool
+from tests.support.ansible_run import BIN, ROOT
+
+PROJECT = ROOT / "examples" / "awx"
+
+
+def job(ci: Pool, name: str, **answers: object) -> tuple[int, dict[str, Any], str]:
+    """A job with these answers to the survey: its status, its artifacts, its output."""
+    given = {"nodepool_config": str(ci.site.config), "status_artifacts": True, **answers}
+    shown = {"ANSIBLE_SHOW_CUSTOM_STATS": "true"}
+    code, out = ci.run(BIN / "ansible-playbook", PROJECT / f"{name}.yml", "-e", json.dumps(given), env=shown)
+    found = re.search(r"RUN: (\{.*\})", out, re.DOTALL)
+    return code, json.loads(found[1]) if found else {}, out
+
+
+def test_a_pipeline_reads_the_hosts_from_the_job(ci: Pool) -> None:
+    code, artifacts, out = job(ci, "lease", lease_name="build-7", lease_labels="debian-12", lease_expires=900)
+    assert code == 0, out
+    (node,) = artifacts["lease_nodes"]
+    assert artifacts["lease_name"] == "build-7" and artifacts["lease_complete"] is True
+    assert {*node} == {"id", "label", "address", "port", "user", "host_keys", "expires_at"}
+    assert node["host_keys"] and ci.leases() == ["build-7"]
+
+    code, artifacts, out = job(ci, "explain", id=node["id"])
+    assert code == 0 and artifacts["status_lines"][0].startswith(f"node {node['id']}"), out
+    assert job(ci, "status")[1]["status_lines"][0].startswith("PROVIDERS")
+
+    # In a workflow the artifacts of the lease are variables of the release.
+    code, artifacts, out = job(ci, "release", lease_name="build-7", lease_labels="debian-12", lease_nodes=[node])
+    assert code == 0 and artifacts["lease_nodes"] == [] and ci.leases() == [], out
+
+
+def test_a_job_that_gets_no_nodes_in_time_gives_everything_back(ci: Pool) -> None:
+    ci.site.cloud.quota(instances=0)
+    code, _artifacts, out = job(ci, "lease", lease_name="build-8", lease_labels="debian-12, debian-12", lease_timeout=3)
+    assert code != 0 and "everything was given back" in out
+    assert ci.leases() == []
