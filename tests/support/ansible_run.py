@@ -28,6 +28,8 @@ ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
 COLLECTIONS = ROOT / "playbooks" / "collections"
 MODULES = "ansible_collections.stackci.nodepool.plugins.modules"
+SHORT_PATHS = {"ANSIBLE_SSH_ARGS": "-o ControlMaster=no"}
+"""For commands that use ssh: the folder of a test is too long for the path of a socket."""
 _starting = threading.Lock()
 
 

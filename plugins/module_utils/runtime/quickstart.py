@@ -10,7 +10,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..clients.private_zookeeper import find_way
+from ..clients.zookeeper.private_zookeeper import find_way
 from ..cycles.quickstart.folder_notes import Notes
 from ..cycles.quickstart.prepare import prepare, private_zookeeper
 from ..cycles.quickstart.remove import remove

@@ -19,7 +19,7 @@ import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.quickstart.folder_notes import Notes
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.quickstart.prepare import private_zookeeper
-from tests.support.ansible_run import BIN, ROOT, command, environment
+from tests.support.ansible_run import BIN, ROOT, SHORT_PATHS, command, environment
 from tests.support.simcloud_process import SimCloud, default_cloud
 
 USER = pwd.getpwuid(os.getuid()).pw_name
@@ -72,7 +72,9 @@ class Newcomer:
     def play(self, *words: str, **more: Any) -> subprocess.CompletedProcess[str]:
         """Run the playbook from the checkout."""
         playbook = ROOT / "playbooks" / "quickstart.yml"
-        return command("ansible-playbook", playbook, *self.options(**more), *words, folder=self.home, timeout=180)
+        return command(
+            "ansible-playbook", playbook, *self.options(**more), *words, folder=self.home, timeout=180, **SHORT_PATHS
+        )
 
     def close(self) -> None:
         """End what a failed test left."""
@@ -132,7 +134,8 @@ def test_absent_removes_everything_also_a_node_that_is_still_leased(newcomer: Ne
     more += ["-e", f"nodepool_clouds_config={newcomer.cloud.clouds_yaml}", "-e", "ansible_ssh_use_tty=false"]
     key = newcomer.folder / "id_ed25519"
     nodes = ROOT / "playbooks" / "nodes.yml"
-    fine(command("ansible-playbook", nodes, *more, "-e", f"nodes_private_key={key}", folder=newcomer.home, timeout=120))
+    more += ["-e", f"nodes_private_key={key}"]
+    fine(command("ansible-playbook", nodes, *more, folder=newcomer.home, timeout=120, **SHORT_PATHS))
     assert len(newcomer.cloud.servers("mycloud")) == 1
     server = private_zookeeper(newcomer.notes)
     (newcomer.folder / "mine.txt").write_text("kept")
@@ -191,7 +194,7 @@ def test_from_an_installed_tarball_with_nothing_but_what_it_asks_for(newcomer: N
 
     def play() -> subprocess.CompletedProcess[str]:
         words = [str(python), "-m", "ansible", "playbook", "stackci.nodepool.quickstart", *newcomer.options()]
-        variables = environment(tmp_path, ANSIBLE_COLLECTIONS_PATH=str(collections))
+        variables = environment(tmp_path, ANSIBLE_COLLECTIONS_PATH=str(collections), **SHORT_PATHS)
         variables.pop("ANSIBLE_PYTHON_INTERPRETER")
         return subprocess.run(
             words, cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=180, check=False

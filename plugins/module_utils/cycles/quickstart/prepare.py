@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from ...clients.config_file import read_files
 from ...clients.login_key import LoginKey, made_key, named_key, usable_own_key
-from ...clients.private_zookeeper import HOST, PrivateZooKeeper, find_way, free_port, is_free
+from ...clients.zookeeper.private_zookeeper import HOST, PrivateZooKeeper, find_way, free_port, is_free
 from ...clients.zookeeper.store import Store
 from ...launching.first_config import FirstPlan, first_config
 from ...model.config.types import NodepoolConfig

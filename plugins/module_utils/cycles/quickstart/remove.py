@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ...clients.config_file import read_files
 from ...clients.login_key import MADE
-from ...clients.private_zookeeper import find_way
+from ...clients.zookeeper.private_zookeeper import find_way
 from ...clients.zookeeper.store import Store
 from ...launching.node_changes import ABSENT, NodeWish
 from ...model.errors import CloudConflict, ConfigError, NodepoolError, StoreError

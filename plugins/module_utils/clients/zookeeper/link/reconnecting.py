@@ -22,6 +22,7 @@ from ....model.errors import StoreDenied, StoreError
 from . import connect_errors, paths
 from .accounts import require_sasl
 from .cache_sync import CacheSync
+from .four_letters import plain_remark
 from .store_answers import translated
 from .tree import Tree
 from .tree_client import (
@@ -206,7 +207,8 @@ class ReconnectingClient:
             refusal = connect_errors.refusal(self._settings, failures)
             if refusal:
                 raise StoreDenied(refusal)
-            raise StoreError(connect_errors.explain(self._settings, failures, timeout, tried))
+            told = connect_errors.explain(self._settings, failures, timeout, tried)
+            raise StoreError(told + plain_remark(self._settings))
 
     def _synchronize(self) -> None:
         """Read the tree anew and set the state to connected.

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients import private_zookeeper
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.private_zookeeper import (
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import private_zookeeper
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.private_zookeeper import (
     PrivateZooKeeper,
     Way,
     class_path,

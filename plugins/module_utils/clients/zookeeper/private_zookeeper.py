@@ -19,8 +19,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..model.errors import StoreError, wrong
-from . import proc
+from ...model.errors import StoreError, wrong
+from .. import proc
+from .link.four_letters import four_letters
 
 HOST = "127.0.0.1"
 CLIENT_PORT = 2181
@@ -244,20 +245,6 @@ class PrivateZooKeeper:
             if program and _call(Way(kind, program), "inspect", self.name).returncode == 0:
                 _call(Way(kind, program), "rm", "--force", "--volumes", self.name)
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def four_letters(host: str, port: int, word: str, seconds: float = 2.0) -> str:
-    """Return the answer to a four-letter word of ZooKeeper; "" when there is none."""
-    try:
-        with socket.create_connection((host, port), seconds) as connection:
-            connection.settimeout(seconds)
-            connection.sendall(word.encode("ascii"))
-            answer = b""
-            while len(answer) < 65536 and (piece := connection.recv(4096)):
-                answer += piece
-    except OSError:
-        return ""
-    return answer.decode("utf-8", "replace")
 
 
 def _words(pid: int) -> list[str]:
