@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 
@@ -21,3 +22,13 @@ def pytest_configure(config: pytest.Config) -> None:
     cores = sorted(os.sched_getaffinity(0))
     if number and int(os.environ["PYTEST_XDIST_WORKER_COUNT"]) <= len(cores):
         os.sched_setaffinity(0, {cores[int(number[0]) % len(cores)]})
+
+
+def pytest_collection_finish() -> None:
+    """Keep the collector of garbage away from the thousands of collected tests, which live until the end.
+
+    Each of its full rounds would visit all of them: a tenth of the time.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(100_000, 50, 100)

@@ -42,7 +42,7 @@ class Evidence:
         return self.others + self.ours
 
 
-@dataclass
+@dataclass(frozen=True)
 class Freeze(Stored):
     """The freeze of one resource in one pool. Times are UNIX seconds.
 

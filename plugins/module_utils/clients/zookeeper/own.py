@@ -31,6 +31,7 @@ class OwnDocuments:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._made: dict[str, tuple[object, Any]] = {}
 
     def get(self, path: str) -> dict[str, Any] | None:
         """Return a copy of the document, from the cache; None when there is none or it is not a JSON object.
@@ -67,6 +68,20 @@ class OwnDocuments:
         except BadDocument as problem:
             self._session.unusable.add(paths.own(path), str(problem))
             return None
+
+    def unchanging(self, path: str, reader: Callable[[Mapping[str, Any]], T]) -> T | None:
+        """Return the same as :meth:`understood`, but make it once for each state of the znode.
+
+        :param reader: always the same for *path*. Nobody may change its result.
+        """
+        entry = self._session.tree.entry(paths.own(path))
+        known = self._made.get(path)
+        if entry is None:
+            self._made.pop(path, None)
+            return None
+        if known is None or known[0] is not entry:
+            known = self._made[path] = entry, self.understood(path, reader)
+        return known[1]  # type: ignore[no-any-return]
 
     def read(self, path: str) -> dict[str, Any] | None:
         """Return the document, fresh from ZooKeeper; None when there is none or it is not a JSON object."""

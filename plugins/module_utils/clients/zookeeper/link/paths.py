@@ -17,6 +17,7 @@ REQUEST_LOCKS = f"{ROOT}/requests-lock"
 IMAGES = f"{ROOT}/images"
 COMPONENTS = f"{ROOT}/components"
 OWN = f"{ROOT}/stackci"
+_CONTROL = re.compile(r"[\x00-\x1f]")
 
 DOCUMENT_ROOTS = (NODES, REQUESTS, IMAGES, COMPONENTS, OWN)
 """Everything below these is kept in the cache."""
@@ -93,9 +94,8 @@ def own(path: str) -> str:
 
     :raises StoreError: *path* cannot be a path below ``OWN``.
     """
-    segments = path.split("/")
-    for segment in segments:
-        if not segment or segment in (".", "..", LOCK) or any(ord(letter) < 32 for letter in segment):
+    for segment in path.split("/"):
+        if not segment or segment in (".", "..", LOCK) or _CONTROL.search(segment):
             raise StoreError(
                 f"{path!r} cannot be stored in ZooKeeper: {segment!r} is not a valid name for a znode; use"
                 f" segment() on names that users choose"

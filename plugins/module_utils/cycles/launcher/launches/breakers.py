@@ -100,7 +100,7 @@ class Breakers:
         return found
 
     def _known(self, provider: str, now: float) -> dict[str, Breaker]:
-        return _as_of(self._context.store.own.understood(f"{BREAKERS}/{provider}", _READ) or {}, now)
+        return _as_of(self._context.store.own.unchanging(f"{BREAKERS}/{provider}", _READ) or {}, now)
 
     def _change(
         self, provider: str, key: str, now: float, step: Callable[[Breaker | None], Breaker | None]

@@ -265,7 +265,7 @@ class Freezes:
 
     def of(self, pool_id: str, now: float) -> dict[str, Freeze]:
         """Return the stored freezes of a pool, by resource, as they are at *now*."""
-        return _as_of(self._context.store.own.understood(f"{FREEZES}/{pool_id}", _READ), now)
+        return _as_of(self._context.store.own.unchanging(f"{FREEZES}/{pool_id}", _READ), now)
 
     def _change(
         self, pool_id: str, now: float, step: Callable[[dict[str, Freeze]], dict[str, Freeze]]
