@@ -37,6 +37,7 @@ MOST = {
     "nodepool_webapp": 240,
     "provider": 110,
     "provider_info": 90,
+    "quickstart": 270,
     "request": 100,
     "request_info": 90,
     "throttle": 100,
@@ -55,7 +56,8 @@ NEVER = {
 @pytest.mark.parametrize("module", MODULES)
 def test_a_module_loads_little_else_than_it_needs(module):
     files = loaded(SOURCES, f"plugins.modules.{module}")
-    assert len(files) <= MOST[module]
+    assert module in MOST, f'write a line for it into MOST: "{module}": {len(files) + 5},'
+    assert len(files) <= MOST[module], "it loads more than before: import what only another module needs elsewhere"
     strangers = tuple(UTILS + name + "." for name in NEVER.get(module, ()))
     assert [name for name in sorted(files) if name.startswith(strangers)] == []
 
