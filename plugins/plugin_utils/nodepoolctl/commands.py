@@ -28,6 +28,10 @@ WAITING = (
     Option("timeout", ("--timeout",), "most seconds to wait; the exit status is 4 then", SECONDS),
     Option("launch", ("--launch",), "launch and delete nodes here, where no launcher runs", {"action": "store_true"}),
 )
+LASTING = (
+    Option("expires", ("--expires",), "seconds after which the nodes are deleted in any case", SECONDS),
+    Option("until", ("--until",), "time at which the nodes are deleted, such as 18:00", {"metavar": "TIME"}),
+)
 FILES = (
     Option("known_hosts", ("--known-hosts",), "file for the host keys of the nodes", {"metavar": "FILE"}),
     Option("ssh_config", ("--ssh-config",), "file for ssh -F; needs --known-hosts", {"metavar": "FILE"}),
@@ -130,6 +134,8 @@ LEASES = Table(
         Column("held", "Held"),
         Column("nodes", "Nodes", "ids"),
         Column("requests", "Requests", "ids"),
+        Column("owner", "Owner"),
+        Column("reason", "Reason"),
         Column("age_text", "Age"),
         Column("expires_in", "Expires in", "span"),
     ),
@@ -168,7 +174,7 @@ COMMANDS = (
             NAME,
             Option("labels", (), "labels of the nodes, one for each", {"nargs": "+", "metavar": "LABEL"}),
             Option("count", ("--count",), "number of sets with these labels", {"type": int, "metavar": "N"}),
-            Option("expires", ("--expires",), "seconds after which the nodes are deleted in any case", SECONDS),
+            *LASTING,
             *WAITING,
             Option("wait", ("--no-wait",), "ask for the nodes and return at once", {"action": "store_false"}),
             Option(
@@ -180,10 +186,16 @@ COMMANDS = (
             Option("priority", ("--priority",), "0 (first) to 999", {"type": int, "metavar": "N"}),
             Option("provider", ("-p", "--provider"), "preferred provider", {"metavar": "NAME"}),
             Option("tenant", ("--tenant",), "tenant whose limits the nodes count against", {"metavar": "NAME"}),
+            Option("owner", ("--owner",), "who leases the nodes (you)", {"metavar": "NAME"}),
+            Option("reason", ("--reason",), "why, for others to read", {"metavar": "TEXT"}),
+            Option("ssh_key", ("--ssh-key",), "public key that may log in as well", {"metavar": "KEY"}),
             *FILES,
         ),
         LEASED,
-        examples=("lease acceptance-42 debian-12 debian-12 --expires 3600", "lease mine debian-12 -o json"),
+        examples=(
+            "lease acceptance-42 debian-12 debian-12 --expires 3600",
+            "lease mine debian-12 --until 18:00 -o json",
+        ),
         description="Leases nodes under a name. Repeating it returns the same nodes. Ctrl-C gives the lease back.",
     ),
     Command(
@@ -195,6 +207,16 @@ COMMANDS = (
         examples=("release acceptance-42",),
         description="Gives a lease back and removes its files. A lease that does not exist is no error.",
         said=("given back", "nothing to give back"),
+    ),
+    Command(
+        "extend",
+        "change when the nodes of a lease are deleted",
+        LEASE,
+        (NAME, *LASTING),
+        LEASED,
+        {"state": "extended"},
+        ("extend acceptance-42 --expires 3600", "extend mine --until 20:00"),
+        description="Changes when the nodes of a lease are deleted: seconds from now, or a time of day.",
     ),
     Command(
         "leases",

@@ -20,7 +20,12 @@ SHELLS = ("bash", "zsh", "fish")
 COMPLETE = "__complete"
 """The verb that the completion scripts call."""
 
-ENVIRONMENT = {"config": "NODEPOOL_CONFIG", "secure_config": "NODEPOOL_SECURE_CONFIG", "identity": "NODEPOOL_SSH_KEY"}
+ENVIRONMENT = {
+    "config": "NODEPOOL_CONFIG",
+    "secure_config": "NODEPOOL_SECURE_CONFIG",
+    "identity": "NODEPOOL_SSH_KEY",
+    "private_key": "NODEPOOL_SSH_KEY",
+}
 """Option → the environment variable that is its default."""
 
 CONNECTION = (

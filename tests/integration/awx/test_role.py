@@ -387,8 +387,8 @@ def test_an_update_of_the_project_is_not_waited_for_without_end(site):
     assert names(site)["job_templates"] == []
 
 
-LEASING = {"awx_jobs": ["launcher", "lease", "release", "explain", "status"], "awx_disk_images": []}
-ASKED = ["nodepool lease", "nodepool release", "nodepool explain", "nodepool status"]
+LEASING = {"awx_jobs": ["launcher", "lease", "extend", "release", "explain", "status"], "awx_disk_images": []}
+ASKED = ["nodepool lease", "nodepool extend", "nodepool release", "nodepool explain", "nodepool status"]
 
 
 @pytest.mark.long
@@ -403,6 +403,7 @@ def test_pipelines_lease_nodes_through_templates_and_a_workflow(site):
     }
     assert surveys == {
         "nodepool lease": ["lease_name", "lease_labels", "lease_expires", "lease_timeout"],
+        "nodepool extend": ["lease_name", "lease_expires"],
         "nodepool release": ["lease_name"],
         "nodepool explain": ["id"],
         "nodepool status": [],

@@ -32,6 +32,9 @@ def test_a_pipeline_reads_the_hosts_from_the_job(ci: Pool) -> None:
     assert {*node} == {"id", "label", "address", "port", "user", "host_keys", "expires_at"}
     assert node["host_keys"] and ci.leases() == ["build-7"]
 
+    code, artifacts, out = job(ci, "extend", lease_name="build-7", lease_expires=5000)
+    assert code == 0 and artifacts["lease_nodes"][0]["expires_at"] > node["expires_at"] + 3000, out
+
     code, artifacts, out = job(ci, "explain", id=node["id"])
     assert code == 0 and artifacts["status_lines"][0].startswith(f"node {node['id']}"), out
     assert job(ci, "status")[1]["status_lines"][0].startswith("PROVIDERS")
@@ -44,5 +47,5 @@ def test_a_pipeline_reads_the_hosts_from_the_job(ci: Pool) -> None:
 def test_a_job_that_gets_no_nodes_in_time_gives_everything_back(ci: Pool) -> None:
     ci.site.cloud.quota(instances=0)
     code, _artifacts, out = job(ci, "lease", lease_name="build-8", lease_labels="debian-12, debian-12", lease_timeout=3)
-    assert code != 0 and "everything was given back" in out
+    assert code != 0 and "everything was released" in out
     assert ci.leases() == []

@@ -11,6 +11,7 @@ import pty
 import signal
 import subprocess
 import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -49,6 +50,9 @@ def test_a_lease_from_a_shell(site: Site, ctl) -> None:
     assert ctl("status").stdout.startswith("PROVIDERS")
     refused = ctl(f"delete {ids[0]}")
     assert refused.returncode == 1 and "the name web" in refused.stderr and f"| {ids[0]} |" in refused.stdout
+    longer = ctl("extend web --expires 1800 -o json")
+    assert longer.returncode == 0, longer.stderr
+    assert all(node["expires_at"] > time.time() + 1000 for node in json.loads(longer.stdout)["nodes"])
     released = ctl("release web")
     assert (released.returncode, released.stdout) == (0, "given back\n")
     assert ctl("release web").stdout == "nothing to give back\n"
@@ -74,6 +78,7 @@ def test_nodes_and_requests_by_hand(site: Site, ctl) -> None:
     [
         ("list 0000000099", 3, "ZooKeeper has no node '0000000099'"),
         ("ssh nobody", 255, "there is no lease 'nobody'"),
+        ("extend nobody --expires 60", 3, "nobody"),
         ("lease web smal", 3, "did you mean small"),
         ("list --pool nowhere", 3, "there is no pool"),
         ("list -c /nowhere/nodepool.yaml", 2, "/nowhere/nodepool.yaml: does not exist"),

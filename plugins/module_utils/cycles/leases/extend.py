@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ...clients.zookeeper.link.paths import segment
-from ...model.errors import StoreGone
+from ...model.errors import StoreGone, UnknownName
 from ...model.lease import Lease, LeaseError, LeaseSpec, is_held, lock_path, node_expiry
 from ...model.node import Node
 from ...model.own_tree import LEASES
@@ -39,7 +39,8 @@ def extend(
 
     :param preview: write nothing; return what would be.
     :param max_hold_age: seconds after which a launcher deletes every held node; 0 for no limit.
-    :raises LeaseError: there is no complete lease of this name, a node is busy, or max-hold-age does not allow it.
+    :raises UnknownName: there is no lease of this name.
+    :raises LeaseError: the lease is not complete, a node is busy, or max-hold-age does not allow it.
     """
     now = clock()
     path = f"{LEASES}/{segment(spec.name)}"
@@ -75,7 +76,7 @@ def extend(
 
 def _nodes(store: Store, name: str, lease: Lease | None, now: float) -> list[Node]:
     if lease is None:
-        raise LeaseError(f"lease {name} does not exist: ask for the nodes first (state: present)")
+        raise UnknownName([f"lease {name} does not exist: ask for the nodes first (state: present)"])
     found = [node for key in lease.node_ids if (node := store.nodes.read(key)) is not None]
     found = [node for node in found if is_held(node, name, now)]
     if len(found) != len(lease.node_ids) or not all(part.nodes for part in lease.sets):
