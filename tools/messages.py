@@ -38,6 +38,7 @@ KINDS = (ERROR, PROBLEM, WARNING, LINE, REASON, SCREEN, TASK, TEXT)
 _DOCUMENTATION = frozenset({"DOCUMENTATION", "EXAMPLES", "RETURN"})
 _OF_CALLS = {
     "Problem": PROBLEM,
+    "ConfigError": PROBLEM,
     "problem": PROBLEM,
     "warn": WARNING,
     "warning": WARNING,
@@ -52,7 +53,6 @@ _OF_CALLS = {
     "fail_json": ERROR,
 }
 _OF_FILES = (
-    ("model/config/", PROBLEM),
     ("model/reasons.py", REASON),
     ("model/owner.py", REASON),
     ("reporting/", SCREEN),
@@ -171,10 +171,12 @@ class _Reader(ast.NodeVisitor):
         name = _called(node)
         if name in _PATTERN_CALLS:
             return
-        if name.endswith("Error") or name in ("DeadlineExceeded", "PartlyFailed"):
-            self._within(ERROR, node)
+        if name == "wrong" and len(node.args) == 1:  # of model.errors
+            self._within(PROBLEM, node)
         elif name in _OF_CALLS:
             self._within(_OF_CALLS[name], node)
+        elif name.endswith("Error") or name in ("DeadlineExceeded", "PartlyFailed"):
+            self._within(ERROR, node)
         else:
             self.generic_visit(node)
 

@@ -21,6 +21,7 @@ from typing import Any
 from ansible import constants as C  # noqa: N812
 from ansible.utils.display import Display
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import amount
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.in_place import OFF, InPlaceAction
 
 BURST = 20
@@ -113,7 +114,7 @@ class Ticker:
     def _tell_left_out(self) -> None:
         if self._left_out:
             count = len(self._left_out)
-            self._show(f"… {count} more line{'s' if count > 1 else ''}")
+            self._show(f"… {amount(count, 'more line')}")
             self._left_out.clear()
 
 

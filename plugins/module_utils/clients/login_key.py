@@ -51,7 +51,7 @@ def read_public_key(path: str) -> str:
         with open(path, encoding="utf-8") as file:
             text = file.read(65536).strip()
     except (OSError, UnicodeDecodeError) as problem:
-        why = getattr(problem, "strerror", None) or "is no text"
+        why = getattr(problem, "strerror", None) or "is not a text"
         raise ConfigError([f"{path}: the public key cannot be read: {why}: name the .pub file of a key pair"]) from None
     return public_line(text, path)
 
@@ -67,9 +67,7 @@ def public_line(text: str, where: str) -> str:
         raise ConfigError([f"{where}: this is a private key: give the public half, which ends with .pub"])
     kind = words[0] if words else ""
     if len(words) < 2 or "\n" in text or not kind.startswith(("ssh-", "ecdsa-", "sk-")) or not is_printable(text):
-        raise ConfigError(
-            [f"{where}: this is no public ssh key: it is one line that begins with ssh-ed25519 or the like"]
-        )
+        raise ConfigError([f"{where}: this is not a public ssh key: give a file with one line such as ssh-ed25519 …"])
     return text
 
 

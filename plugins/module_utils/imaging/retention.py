@@ -32,7 +32,7 @@ from ..model.image import (
     Upload,
     UploadState,
 )
-from ..model.lines import span
+from ..model.lines import joined, span, word_for
 from .image_snapshot import (
     ImageState,
     ImagesView,
@@ -336,8 +336,9 @@ def _uploaded_formats(view: ImagesView, state: ImageState, build: Build) -> list
         takers = [user for user in users if view.provider_formats[user] == name] or users
         if all(state.has_ready_upload(build.id, user) for user in takers):
             files = [file for file in here if file.format == name]
+            have = word_for(len(takers), "has", "have")
             found += _deletion(
-                files, DeletionCode.UPLOADED, f"{', '.join(takers)} has it, and delete-after-upload is set"
+                files, DeletionCode.UPLOADED, f"{joined(takers)} {have} it, and delete-after-upload is set"
             )
     return found
 

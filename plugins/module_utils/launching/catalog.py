@@ -12,6 +12,7 @@ from ..model import reasons
 from ..model.cloud import Flavor, Image, Network, SecurityGroup
 from ..model.config.types import ImageSettings, Pool, PoolLabel
 from ..model.errors import CloudRefused
+from ..model.lines import word_for
 from ..model.offered import not_offered
 from ..model.reasons import Reason
 from ..model.resources import Limits, Resources
@@ -120,7 +121,7 @@ def grouped(rows: Iterable[tuple[str, str, str]]) -> list[str]:
     for where, label, text in rows:
         labels.setdefault((where, text), []).append(label)
     return [
-        f"{where} is not usable for label{'s' if len(names) > 1 else ''} {', '.join(names)}: {text}"
+        f"{where} is not usable for {word_for(len(names), 'label')} {', '.join(names)}: {text}"
         for (where, text), names in labels.items()
     ]
 

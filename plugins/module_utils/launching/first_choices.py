@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from ..clients.openstack.addresses import DEFAULT_ROLES, NetworkRoles, external_networks
 from ..model.cloud import IMAGE_BUILD, Flavor, Image, Network, SecurityGroup
 from ..model.errors import wrong
+from ..model.lines import amount
 from ..model.offered import listed
 from ..model.resources import CORES, FLOATING_IPS, INSTANCES, RAM, Limits, Resources
 
@@ -123,7 +124,7 @@ def _named_image(active: Sequence[Image], wanted: str, user: str) -> FirstImage:
     found = [image for image in active if image.id == wanted] or [image for image in active if image.name == wanted]
     if len(found) > 1:
         ids = ", ".join(sorted(image.id for image in found))
-        raise wrong(f"{len(found)} images are named {wanted!r} ({ids}): use an id as quickstart_image")
+        raise wrong(f"{amount(len(found), 'image')} are named {wanted!r} ({ids}): use an id as quickstart_image")
     if not found:
         names = listed(wanted, sorted(image.name for image in active if image.name))
         raise wrong(f"the cloud has no active image {wanted!r}; it has {names}: correct quickstart_image")

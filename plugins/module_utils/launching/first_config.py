@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from ..model.bounded_text import bounded, is_printable, marked
 from ..model.cloud import SecurityGroup
+from ..model.lines import amount
 from .first_choices import FirstFlavor, FirstImage, FirstNetwork
 
 SSH_PORT = 22
@@ -127,10 +128,7 @@ def _network(plan: FirstPlan) -> str:
 
 def _flavor(plan: FirstPlan) -> str:
     flavor, volume = plan.flavor.flavor, plan.flavor.volume_gb
-    text = (
-        f"            flavor-name: {scalar(flavor.name)}"
-        f"  # {flavor.cores} core{'s' if flavor.cores > 1 else ''}, {flavor.ram} MiB\n"
-    )
+    text = f"            flavor-name: {scalar(flavor.name)}  # {amount(flavor.cores, 'core')}, {flavor.ram} MiB\n"
     if volume:
         text += (
             f"            boot-from-volume: true  # the flavor has no disk\n            volume-size: {volume}  # GB\n"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Self, TypedDict, Unpack
 
 ATTEMPT = re.compile(r"^attempt \d+: ")
@@ -67,9 +67,19 @@ def collapsed(failures: Iterable[str]) -> str:
     return "; ".join(text if count == 1 else f"{text} ({count} attempts)" for text, count in counts.items())
 
 
+def word_for(number: float, one: str, many: str | None = None) -> str:
+    """Return the noun or the verb for a number: ``node`` or ``nodes``, ``has`` or ``have``."""
+    return one if number == 1 else many or one + "s"
+
+
 def amount(number: float, noun: str, plural: str | None = None) -> str:
     """Return a number with its noun: ``1 request``, ``2 requests``."""
-    return f"{number:.12g} {noun if number == 1 else plural or noun + 's'}"
+    return f"{number:.12g} {word_for(number, noun, plural)}"
+
+
+def joined(names: Sequence[str], last: str = "and") -> str:
+    """Return names as a part of a sentence: ``east``, ``east and west``, ``east, west and north``."""
+    return f" {last} ".join(part for part in (", ".join(names[:-1]), *names[-1:]) if part)
 
 
 def span(seconds: float) -> str:

@@ -80,7 +80,7 @@ OWN_TREE = (
     Part(LIVE_BUILDERS, "host and number", "", BUILDER, "one for each running cycle, ephemeral"),
     Part(MET, "provider", BY_NAME, LAUNCHER, "providers that were checked once for servers of others"),
     Part(MIN_READY, "", "", LAUNCHER, "the lock of the launcher that launches for min-ready"),
-    Part(KNOWN_POOLS, "pool", "provider_name", LAUNCHER, "pools of launchers that were registered lately"),
+    Part(KNOWN_POOLS, "pool", "provider_name", LAUNCHER, "pools of launchers that were registered recently"),
     Part(PROVIDERS, "provider", BY_NAME, LAUNCHER, "the lock of its launcher, and what that has learned"),
     Part(SIGHTINGS, "provider", BY_NAME, LAUNCHER, "leaks that the sweep has seen once"),
     Part(SITE, "", "", ALL, "the id of the tree"),

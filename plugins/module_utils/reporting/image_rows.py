@@ -129,7 +129,7 @@ def image_row(view: ImagesView, state: ImageState) -> dict[str, Any]:
         "image": state.name,
         "due": case.due if case is not None else False,
         "code": case.code if case is not None else REMOVED,
-        "reason": case.reason if case is not None else "it is not in the configuration (any more)",
+        "reason": case.reason if case is not None else "it is not, or no longer, in the configuration",
         "at": case.at if case is not None else None,
         "formats": list(case.formats) if case is not None else [],
         "formats_unknown": unknown_formats(view, state.name) if known else [],

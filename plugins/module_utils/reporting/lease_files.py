@@ -46,7 +46,9 @@ class LeaseFiles:
             raise ConfigError(["ssh_config and inventory name the file of known hosts: give known_hosts, too"])
         paths = [path for path in (self.known_hosts, self.ssh_config, self.inventory) if path]
         if len(set(paths)) != len(paths):
-            raise ConfigError(["known_hosts, ssh_config and inventory must be different files"])
+            raise ConfigError(
+                ["two of known_hosts, ssh_config and inventory are the same file: give each its own path"]
+            )
 
     def texts(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
         """Return path → text for the nodes."""

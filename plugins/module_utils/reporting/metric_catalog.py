@@ -99,7 +99,7 @@ CYCLE_HEARTBEAT = Metric(
 )
 CONFIG_PROBLEMS = Metric(
     "config_problems",
-    "Problems of nodepool.yaml and secure.conf because of which a cycle works with a former configuration; 0 when it"
+    "Problems of nodepool.yaml and secure.conf that make a cycle use an earlier configuration; 0 when it"
     " uses the files.",
     ("host", "cycle"),
 )

@@ -205,7 +205,7 @@ COMMANDS = (
         (NAME, *WAITING, *FILES),
         fixed={"state": "absent"},
         examples=("release acceptance-42",),
-        description="Gives a lease back and removes its files. A lease that does not exist is no error.",
+        description="Gives a lease back and removes its files. A lease that does not exist is not an error.",
         said=("given back", "nothing to give back"),
     ),
     Command(

@@ -92,7 +92,7 @@ def test_an_upload_that_is_gone_is_told(builder: Builder) -> None:
     assert client.images.delete(new)
     client.close()
     rows = {row["external_id"]: row for row in look(builder, "image_info")["uploads"]}
-    assert (rows[new]["cloud_status"], rows[new]["unusable"]) == ("gone", "is not in the cloud any more")
+    assert (rows[new]["cloud_status"], rows[new]["unusable"]) == ("gone", "is no longer in the cloud")
     assert (rows[old]["cloud_status"], rows[old]["current"]) == ("active", True)
 
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from ..lines import joined, word_for
 from .drivers import OPTIONS_OF_OTHER_DRIVERS
 from .former_keys import became_of
 from .problems import (
@@ -96,8 +97,8 @@ def _problems(error: SchemaError, source: Source) -> Iterator[Problem]:
         yield from _unknown_keys(error, path)
     elif rule == "required":
         # The validator reports each missing key separately, but names the key only in its English message.
-        missing = [key for key in error.validator_value if key not in error.instance]
-        yield Problem(path, f"lacks {' and '.join(map(repr, missing))}: add {'it' if len(missing) == 1 else 'them'}")
+        missing = [repr(key) for key in error.validator_value if key not in error.instance]
+        yield Problem(path, f"lacks {joined(missing)}: add {word_for(len(missing), 'it', 'them')}")
     elif rule in _RULES:
         # A value that is not a mapping has its own message for that.
         if rule == "pattern" or isinstance(error.instance, Mapping):
@@ -129,7 +130,7 @@ def _unknown_keys(error: SchemaError, path: Path) -> Iterator[Problem]:
 
 
 def _either(words: Sequence[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+    return joined(words, "or")
 
 
 def _not_allowed(error: SchemaError, path: Path, source: Source) -> Problem:

@@ -14,7 +14,7 @@ from ...clients.zookeeper.tree_reading import TreeReading
 from ...model import own_tree, reasons
 from ...model.documents import seconds, text
 from ...model.launch import LONGEST_DELAY
-from ...model.lines import span
+from ...model.lines import amount, span
 from ...model.request import RequestState
 from ...model.resources import INSTANCES
 from ...model.stored import is_number
@@ -116,8 +116,8 @@ def _until_room(
     nodes = max(1.0, len(row["labels"]) + _wanted_before(row, rows, where, reading) - free)
     boots = _boots(reading, provider)
     total = nodes * distance - min(distance, now - gone[-1]) + (median(boots) if boots else 0.0)
-    boot = "the median of recent boots" if boots else "without the boot, of which none was seen recently"
-    lately = f"{len(gone)} nodes of {where} were deleted within {span(now - gone[0])}"
+    boot = "the median of recent boots" if boots else "without the boot: none was seen recently"
+    lately = f"{amount(len(gone), 'node')} of {where} were deleted within {span(now - gone[0])}"
     return total, f"about {nodes:.12g} must be deleted first, {lately}; {boot}"
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from ....clients.diskimage_builder.images_dir import ImagesDir
 from ....clients.zookeeper.store import Store
 from ....model.errors import TreeExchanged
+from ....model.lines import amount
 from .observe_images import local_files
 
 
@@ -37,7 +38,7 @@ def check_files(directory: ImagesDir, store: Store, site: str, *, write: bool) -
     # An id of ten digits proves nothing: it may be a date, for example.
     builds = {file.build_id for file in local_files(directory) if len(file.build_id) == 32}
     if builds and not builds & _known(store):
-        count = f"{len(builds)} build{'s' if len(builds) > 1 else ''}"
+        count = amount(len(builds), "build")
         raise TreeExchanged(
             f"{directory.path} has files of {count}, but ZooKeeper has no record of any: {_remedy(directory, site)}"
         )

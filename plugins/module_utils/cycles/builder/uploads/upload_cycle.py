@@ -180,7 +180,7 @@ class UploadsCycle(Work):
         return [
             f"ZooKeeper: {store.state}, session {store.generation} of this cycle",
             f"inbox: {amount(self._inbox.waiting, 'call')} waiting",
-            f"uploads and deletions: {work or 'none'} running; {len(self._tries)} deletions failed before",
+            f"uploads and deletions: {work or 'none'} running; {amount(len(self._tries), 'deletion')} failed before",
         ]
 
     def _changed(self, path: str) -> None:

@@ -89,7 +89,7 @@ def renew_facts(context: Context, ongoing: LaunchInProgress, now: float) -> bool
     if not known.is_settled(facts, now):
         return False
     if launch.reread and launch.az is not None and known.zones.value and launch.az not in known.zones.value:
-        return _lacks(ongoing, f"the cloud has no zone {launch.az!r} any more")
+        return _lacks(ongoing, f"the cloud no longer has zone {launch.az!r}")
     flavors = known.flavors.value
     if flavors is None or flavors is ongoing.flavors_seen:
         return True

@@ -10,7 +10,7 @@ production site, a wrong chroot and a ZooKeeper that lost its data.
 from __future__ import annotations
 
 from ....clients.zookeeper.link.paths import segment
-from ....model.lines import Line
+from ....model.lines import Line, amount, word_for
 from ....model.own_tree import MET
 from ....sweeping.candidate import Kind
 from ....sweeping.find import STRANGE, Seen, find
@@ -60,13 +60,12 @@ def strangers(context: Context, actor: ProviderActor) -> str:
     named = ", ".join(f"{candidate.name} ({candidate.id})" for candidate in found[:_EXAMPLES]) + (
         ", …" * (len(found) > _EXAMPLES)
     )
-    subject = "1 server has" if len(found) == 1 else f"{len(found)} servers have"
+    subject = f"{amount(len(found), 'server')} {word_for(len(found), 'has', 'have')}"
     return (
         f"provider {name}: {subject} this provider's name, and no record of this tree names them: {named}."
-        f" Another tree or Nodepool may be using them: they are not touched, and count as used by others. If"
-        f" this tree should know them, stop the launcher: zookeeper-servers or its chroot is wrong, or"
-        f" ZooKeeper lost its data. Otherwise see docs/operating.md, 'Several trees in one project';"
-        f" leak_cleanup deletes the servers of a tree that no longer exists"
+        " They are not touched, and count as used by others. If this tree should know them, stop the launcher and check"
+        " zookeeper-servers, its chroot and the data in ZooKeeper. Otherwise see docs/operating.md, 'Several trees in"
+        " one project'"
     )
 
 

@@ -27,6 +27,7 @@ from ....launching.catalog import grouped, too_large
 from ....launching.placement import place
 from ....model import reasons
 from ....model.errors import CloudAuthError
+from ....model.lines import amount
 from ....model.node import NodeState
 from ....model.own_tree import PROVIDERS
 from ....model.request import RequestState
@@ -195,8 +196,8 @@ def _pace(context: Context, gates: Gates, plan: Plan) -> list[dict[str, Any]]:
 def _pace_line(pace: dict[str, Any]) -> str:
     at_once = pace["creates_at_once"]
     return (
-        f"pool {pace['pool']}: begins with {at_once} create{'' if at_once == 1 else 's'} at once, "
-        f"{pace['launches']} are planned; with one more for each that the cloud accepts"
+        f"pool {pace['pool']}: begins with {amount(at_once, 'create')} at once, of {pace['launches']} that are planned;"
+        " one more for each that the cloud accepts"
     )
 
 

@@ -16,7 +16,7 @@ from ....model import reasons
 from ....model.counters import REQUEST_READY
 from ....model.errors import StoreGone
 from ....model.launch import Phase
-from ....model.lines import Line, collapsed
+from ....model.lines import Line, collapsed, word_for
 from ....model.node import Node, NodeState
 from ....model.owner import foremost
 from ....model.reasons import Reason
@@ -287,8 +287,8 @@ class AcceptedRequests:
         self._leave(accepted)
         self._context.account.fulfilled.append(request.id)
         self._count(accepted)
-        many = "s" if len(request.nodes) != 1 else ""
-        given = f"with node{many} {', '.join(request.nodes)}" if request.nodes else "without nodes: it requests none"
+        nodes = f"{word_for(len(request.nodes), 'node')} {', '.join(request.nodes)}"
+        given = f"with {nodes}" if request.nodes else "without nodes: it requests none"
         self._say(f"request {request.id}: fulfilled {given}", accepted)
 
     def _count(self, accepted: AcceptedRequest) -> None:
@@ -399,4 +399,4 @@ def _doings(accepted: AcceptedRequest) -> str:
     """Return for example ``takes node 0000000007, launches node 0000000008``."""
     launching = [node_id for node_id in accepted.node_ids if node_id not in accepted.held]
     parts = (("takes", list(accepted.held)), ("launches", launching))
-    return ", ".join(f"{verb} node{'s' if len(ids) > 1 else ''} {' '.join(ids)}" for verb, ids in parts if ids)
+    return ", ".join(f"{verb} {word_for(len(ids), 'node')} {' '.join(ids)}" for verb, ids in parts if ids)

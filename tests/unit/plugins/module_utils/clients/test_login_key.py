@@ -68,7 +68,7 @@ def test_what_is_no_public_key_is_told(tmp_path):
     with pytest.raises(ConfigError, match="the option: this is a private key: give the public half"):
         public_line(Path(private).read_text(), "the option")
     for text in ("", "hello", "ssh-ed25519", "ssh-rsa AAAA\nssh-rsa BBBB"):
-        with pytest.raises(ConfigError, match="no public ssh key"):
+        with pytest.raises(ConfigError, match="not a public ssh key"):
             public_line(text, "the option")
     with pytest.raises(ConfigError, match=r"none\.pub: the public key cannot be read: No such file"):
         named_key(str(tmp_path / "none"))

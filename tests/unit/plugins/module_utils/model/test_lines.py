@@ -11,12 +11,20 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines impor
     about,
     amount,
     collapsed,
+    joined,
+    word_for,
 )
 
 
 def test_one_is_not_many():
     assert [amount(number, "request") for number in (0, 1, 2)] == ["0 requests", "1 request", "2 requests"]
     assert amount(2, "entry", "entries") == "2 entries"
+
+
+def test_a_verb_agrees_with_its_subjects():
+    told = [f"{joined(names)} {word_for(len(names), 'has', 'have')}" for names in (["a"], ["a", "b"], ["a", "b", "c"])]
+    assert told == ["a has", "a and b have", "a, b and c have"]
+    assert joined(["a", "b"], "or") == "a or b" and joined([]) == ""
 
 
 def test_attempts_that_failed_alike_are_told_once():

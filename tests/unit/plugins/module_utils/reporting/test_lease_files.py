@@ -104,7 +104,7 @@ def test_hostile_records_write_no_line_of_their_own(files: LeaseFiles) -> None:
     ("wrong", "told"),
     [
         ({"ssh_config": "/a"}, "give known_hosts, too"),
-        ({"known_hosts": "/a", "inventory": "/a"}, "must be different files"),
+        ({"known_hosts": "/a", "inventory": "/a"}, "are the same file"),
         ({"mode": 0o666}, "use '0600' or '0644'"),
     ],
 )
