@@ -93,6 +93,8 @@ class Picture:
         self._monotonic = monotonic
         self._session = session or Session(config.zookeeper)
         self.remembered = Remembered(monotonic)
+        self.file_problems: tuple[str, ...] = ()
+        """What is wrong with the files of the configuration, while a former one is used."""
         self._lock = threading.Lock()
         self._changes: Counter[str] = Counter()
         self._heard: float | None = None
@@ -146,6 +148,12 @@ class Picture:
         """Use another configuration. Other ZooKeeper servers need a new picture."""
         self._config = config
         self.changed("")
+
+    def tell_files(self, problems: Sequence[str]) -> None:
+        """Note what is wrong with the files of the configuration now."""
+        if tuple(problems) != self.file_problems:
+            self.file_problems = tuple(problems)
+            self.changed("")
 
     def changed(self, path: str) -> None:
         """Note that something has changed at *path*, or anywhere when it is empty."""

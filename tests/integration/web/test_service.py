@@ -28,6 +28,17 @@ def test_it_serves_and_ends(tmp_path, zk_chroot):
         ask(address, "/health")
 
 
+def test_a_typo_in_its_configuration_is_on_the_page_until_it_is_corrected(tmp_path, zk_chroot):
+    config = write_config(tmp_path / "nodepool.yaml", zk_chroot)
+    good, said = config.read_text(), "the configuration of this page cannot be used"
+    with running(config) as service:
+        eventually(lambda: service.get("/").status == 200 and said not in service.get("/").text, 60)
+        config.write_text(f"{good}labels: [\n")
+        eventually(lambda: said in service.get("/").text, 60)
+        config.write_text(good)
+        eventually(lambda: said not in service.get("/").text, 60)
+
+
 def test_it_writes_nothing_not_even_the_chroot(tmp_path, zk_chroot, zookeeper):
     with running(write_config(tmp_path / "nodepool.yaml", zk_chroot)) as service:
         eventually(lambda: service.get("/node-list").status == 200)

@@ -64,8 +64,11 @@ class Overview:
     builders: Sequence[Row]
 
 
-def overview(config: NodepoolConfig, reading: TreeReading, now: float) -> Overview:
-    """Return everything that the page can show of a tree."""
+def overview(config: NodepoolConfig, reading: TreeReading, now: float, file_problems: Sequence[str] = ()) -> Overview:
+    """Return everything that the page can show of a tree.
+
+    :param file_problems: what is wrong with the files of the web service itself.
+    """
     reading = reading.kept()
     requests, providers = request_rows(reading, now), provider_rows(config, reading, now)
     images, nodes = image_rows(config, reading, now), _nodes(reading)
@@ -76,7 +79,7 @@ def overview(config: NodepoolConfig, reading: TreeReading, now: float) -> Overvi
         images=images,
         node_states=dict(sorted(Counter(known_state(row["state"], NodeState.ALL) for row in nodes).items())),
         nodes=nodes,
-        troubles=troubles(reading, providers, images),
+        troubles=troubles(reading, providers, images, file_problems),
         failures=failures(reading, requests, images, now),
         stuck=stuck_rows(providers),
         leaks=leak_rows(reading, now),

@@ -38,7 +38,10 @@ def _overview(snapshot: Snapshot) -> tuple[float, Overview]:
     """Return when the rows were made, and the rows."""
     return snapshot.remembered(
         "page: overview",
-        lambda: (snapshot.now, overview(snapshot.config, snapshot.reading, snapshot.now)),
+        lambda: (
+            snapshot.now,
+            overview(snapshot.config, snapshot.reading, snapshot.now, snapshot.picture.file_problems),
+        ),
         valid=VALID,
     )
 

@@ -64,9 +64,19 @@ def _row(
 # -- attention -------------------------------------------------------------------------------------------------------
 
 
-def troubles(reading: TreeReading, providers: Rows, images: Rows) -> list[dict[str, Any]]:
-    """Return what needs the operator's attention now, the bad rows first."""
-    files = (_row(BAD, "configuration", unused.text()) for unused in unused_files(reading))
+def troubles(
+    reading: TreeReading, providers: Rows, images: Rows, file_problems: Sequence[str] = ()
+) -> list[dict[str, Any]]:
+    """Return what needs the operator's attention now, the bad rows first.
+
+    :param file_problems: what is wrong with the files of the web service itself.
+    """
+    unused = unused_files(reading)
+    files = [_row(BAD, "configuration", host.text()) for host in unused]
+    told = {problem for host in unused for problem in host.problems}
+    if not set(file_problems) <= told:
+        text = f"the configuration of this page cannot be used: {'; '.join(file_problems)}; it uses the previous one"
+        files.append(_row(BAD, "configuration", text))
     rows = [*files, *_of_providers(providers), *_of_images(images)]
     return sorted(rows, key=lambda row: row["level"] != BAD)
 

@@ -117,6 +117,8 @@ class Application:
         """Answer one request."""
         if "HTTP_IF_NONE_MATCH" in environ:
             environ["HTTP_IF_NONE_MATCH"] = _CODING.sub('"', environ["HTTP_IF_NONE_MATCH"])
+        # Some proxies ask for a WebSocket always; then the router would find no page.
+        environ.pop("HTTP_UPGRADE", None)
         self._visitors.enter(environ)
         request = Request(environ)
         snapshot = self._picture.snapshot()

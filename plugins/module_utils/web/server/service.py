@@ -83,6 +83,7 @@ def serve(
                 news = watch.poll(time.monotonic())
                 if news is not None and news.config is not None:
                     picture.configure(news.config)
+                picture.tell_files(watch.problems)
                 wake.wait(min(left, watch.due(time.monotonic()), 1.0))
         finally:
             picture.close()

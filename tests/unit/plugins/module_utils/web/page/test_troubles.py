@@ -57,6 +57,15 @@ def test_a_configuration_that_is_not_used_comes_first():
     assert "nl01 cannot be used: nodepool.yaml:14" in row["text"]
 
 
+def test_the_files_of_the_service_itself_are_told_unless_a_cycle_tells_the_same():
+    problem = "nodepool.yaml:14: is no YAML"
+    beat = {"hostname": "nl01", "cycle": "launcher", "config_problems": [problem]}
+    reading = reading_of({f"{paths.OWN}/heartbeats/nl01-0": beat})
+    assert len(troubles(reading, [], [], [problem])) == 1
+    (row,) = troubles(reading_of({}), [], [], [problem])
+    assert row["text"] == f"the configuration of this page cannot be used: {problem}; it uses the previous one"
+
+
 def test_nothing_is_wrong_with_an_empty_tree():
     assert troubles(reading_of({}), [], []) == []
 

@@ -51,6 +51,10 @@ def test_a_page_is_served(case):
     assert (answer.status_code, answer.text) == (200, "text")
 
 
+def test_a_page_is_served_also_to_who_asks_for_a_websocket(case):
+    assert case.get("/page", Connection="Upgrade", Upgrade="websocket").status_code == 200
+
+
 def test_a_part_of_the_path_reaches_the_handler_as_it_was_meant(case):
     assert case.get("/page/%3Cscript%3E").text == "<script>"
 
@@ -152,9 +156,9 @@ def test_before_the_tree_was_read_only_the_process_answers():
 def test_the_first_page_is_made_before_somebody_asks(monkeypatch):
     made: list[float] = []
 
-    def counted(config, reading, now):
+    def counted(config, reading, now, problems):
         made.append(now)
-        return overview(config, reading, now)
+        return overview(config, reading, now, problems)
 
     monkeypatch.setattr(page_routes, "overview", counted)
     case = WebCase()
