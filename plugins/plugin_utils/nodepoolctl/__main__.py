@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 
 from .parser import COMPLETE, parse
 
@@ -26,9 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         print(script(given.shell))
         return 0
-    try:
-        import ansible  # noqa: F401
-    except ImportError:
+    if find_spec("ansible") is None:
         print(f"nodepoolctl: ansible-core is not installed for {sys.executable}", file=sys.stderr)
         return 1
     from .verbs import run
