@@ -31,7 +31,7 @@ class Rule:
     :ivar count: how many calls it still strikes; None is without end.
     :ivar probability: how likely it strikes a call that matches, 0 to 1.
     :ivar until: seconds since the epoch from which it is void; None is never.
-    :ivar options: figures of the fault: ``seconds``, ``status``, ``retry_after``, ``message``, ``interval``,
+    :ivar options: figures of the fault: ``seconds``, ``status``, ``retry_after``, ``message``, ``page``, ``interval``,
         ``resources``, ``code``, ``name`` (glob of server names, for the faults of servers), ``of`` (glob of the
         server at whose address a ghost appears); of uploads ``at`` (bytes after which it strikes) and ``rate`` (bytes
         a second).

@@ -171,6 +171,8 @@ class Service:
             status = int(options.get("status", 500))
             answer = service_error(service, status, str(options.get("message", "simulated failure")))
             answer.body = options.get("body", answer.body)
+            if "page" in options:
+                answer = Answer(status, str(options["page"]).encode(), content_type="text/html; charset=UTF-8")
             if options.get("retry_after") is not None:
                 answer.headers["Retry-After"] = str(options["retry_after"])
         elif fault == "quota":

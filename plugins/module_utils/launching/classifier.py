@@ -19,7 +19,7 @@ from ..clients.openstack.quota import own_words, quota_resources
 from ..model import owner
 from ..model.errors import CloudAuthError, CloudError, CloudQuotaRefused, CloudUnavailable
 from ..model.resources import FLOATING_IPS, INSTANCES
-from .known_answers import CREATES, FAULT, FLOATING, RULES, SERVERS, Answer, Rule
+from .known_answers import ADDRESSES, CREATES, FAULT, FLOATING, RULES, SERVERS, SUCCESS, Answer, Rule
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,7 @@ class Verdict:
         pool.
     :ivar names: what the answer says does not exist: ``flavor``, ``image``, ``network``, ``group``, ``key``, ``zone``;
         ``name`` if the name of the server is taken. It is read anew before the failure counts.
+    :ivar once: it is tried once, whatever the owner says.
     :ivar wrong: the field of the create that is wrong; "" if none is named.
     """
 
@@ -68,6 +69,7 @@ class Verdict:
     resources: tuple[str, ...] = ()
     names: str = ""
     wrong: str = ""
+    once: bool = False
 
 
 class Tries(Enum):
@@ -126,7 +128,14 @@ def classify(answer: Answer, seen: Seen = NOTHING_ELSE) -> Verdict:
     """Return whose fault the answer is. Every answer has exactly one owner."""
     if answer.call != FAULT and _no_answer(answer.status):
         return Verdict(owner.CLOUD)
-    answer = replace(answer, text=own_words(answer.text))
+    verdict = _judged(replace(answer, text=own_words(answer.text)), seen)
+    if verdict.owner == owner.CLOUD and answer.call == SERVERS:
+        # nova works for other calls, so nothing else would space these.
+        return replace(verdict, resources=(SUCCESS,))
+    return verdict
+
+
+def _judged(answer: Answer, seen: Seen) -> Verdict:
     rule = next((rule for rule in RULES if rule.holds(answer)), None)
     last = _LAST.search(answer.text) if rule is not None and rule.owner == owner.UNKNOWN else None
     if last is not None:
@@ -140,7 +149,8 @@ def classify(answer: Answer, seen: Seen = NOTHING_ELSE) -> Verdict:
 def of_error(error: CloudError, seen: Seen = NOTHING_ELSE) -> Verdict:
     """Return whose fault the error of a call is."""
     if isinstance(error, CloudAuthError):
-        return Verdict(owner.ACCOUNT)
+        # A token of this moment is refused by nova alone: creates are what cannot be had.
+        return Verdict(owner.ACCOUNT, (CREATES,) if error.call == SERVERS else ())
     if isinstance(error, CloudUnavailable):
         # What looks like a refusal was judged before: a zone that nova has lost sight of.
         return Verdict(owner.CLOUD)
@@ -168,13 +178,26 @@ def of_broken_create(seen: Seen) -> Verdict:
     return Verdict(owner.REQUEST if seen.label_succeeds else owner.LABEL)
 
 
+def of_slow_build(seen: Seen) -> Verdict:
+    """Return whose fault it is that a server was not ACTIVE within launch-timeout, which the operator has set."""
+    if seen.label_succeeds:
+        return Verdict(owner.UNKNOWN)
+    return Verdict(owner.CLOUD if seen.same_for_all and not seen.others_succeed else owner.IMAGE)
+
+
+def of_no_address(seen: Seen) -> Verdict:
+    """Return whose fault it is that an ACTIVE server has no address that can be used: neutron gives addresses."""
+    return Verdict(owner.UNKNOWN) if seen.label_succeeds else Verdict(owner.NETWORK, (ADDRESSES,))
+
+
 def _no_answer(status: int | None) -> bool:
     return status is None or status >= 500 or status < 400 or status in _UNANSWERED
 
 
 def _refined(rule: Rule, answer: Answer, seen: Seen) -> Verdict:
     """Add to a rule's owner what the answer names, and look whether another sign contradicts it."""
-    verdict = Verdict(rule.owner, (rule.resource,) if rule.resource else (), rule.names)
+    once = rule.once and answer.call == SERVERS
+    verdict = Verdict(rule.owner, (rule.resource,) if rule.resource else (), rule.names, once=once)
     if rule.owner == owner.CAPACITY and not rule.resource:
         return replace(verdict, resources=quota_resources(answer.text) or (INSTANCES,))
     if rule.owner == owner.LABEL and not rule.names:

@@ -53,7 +53,16 @@ NEAR_LIMIT = 3
 
 
 def refused(
-    before: Freeze | None, resource: str, evidence: Evidence, text: str, now: float, jitter: float, sent_at: float
+    before: Freeze | None,
+    resource: str,
+    evidence: Evidence,
+    text: str,
+    now: float,
+    jitter: float,
+    sent_at: float,
+    *,
+    size: float = 1.0,
+    late: bool = False,
 ) -> Freeze:
     """Return the freeze after one more refusal.
 
@@ -61,6 +70,8 @@ def refused(
     :param jitter: 0…1, lengthens the first intervals by up to SPREAD.
     :param sent_at: when the create was sent. Creates that were under way together make one freeze; each refusal is
         stored with the time of the first.
+    :param size: how much of the resource the create needed.
+    :param late: True if nova accepted the create, and its server failed then.
     """
     past = [time for time in (before.refusals if before else []) if now - time < MEMORY]
     if before is not None and past and sent_at <= past[-1]:
@@ -71,7 +82,7 @@ def refused(
     if before is not None and blind and before.evidence.used > evidence.used:
         evidence = before.evidence
     until = now + pause_after([*past, now], jitter)
-    return Freeze(resource, until, [*past, now], evidence, text, blind=blind)
+    return Freeze(resource, until, [*past, now], evidence, text, blind=blind, size=max(1.0, size), late=late)
 
 
 def pause_after(refusals: Sequence[float], jitter: float) -> float:
@@ -146,6 +157,15 @@ def settle(freeze: Freeze, known: Evidence) -> Freeze:
     return replace(freeze, evidence=replace(freeze.evidence, others=others), settled=True)
 
 
+def careful_late(freeze: Freeze, known: Evidence, now: float, building: int) -> float:
+    """Return how many more creates may be under way after a server that was accepted failed for want of the resource.
+
+    :param building: servers that are accepted and not yet ACTIVE; they are part of *known* and show nothing so far.
+    """
+    shown = replace(known, ours=known.ours - building * freeze.size)
+    return max(0.0, careful(freeze, shown, now) - building)
+
+
 def careful(freeze: Freeze, known: Evidence, now: float) -> float:
     """Return how many creates may be under way near the usage at which one was refused within the past hour.
 
@@ -155,7 +175,7 @@ def careful(freeze: Freeze, known: Evidence, now: float) -> float:
         return float("inf")
     if freeze.blind and (now < freeze.until or not freeze.trusted):
         return 1.0
-    below = freeze.evidence.used - known.used
+    below = (freeze.evidence.used - known.used) / freeze.size
     return max(1.0, below) if below >= 0 else 1.0 - below
 
 

@@ -23,6 +23,8 @@ CREATES = "creates"
 """Every create of the pool: the account may not create servers at all."""
 ALLOWED = "allowed"
 """The creates of one flavor with one image: the account may not do what they ask for."""
+SUCCESS = "success"
+"""Creates of one flavor with one image that work: the cloud refuses them for a trouble of its own."""
 REACH = "reach"
 """Servers that answer by ssh in the networks of one label, in one zone."""
 
@@ -53,6 +55,8 @@ class Rule:
     :ivar shows: the row for people.
     :ivar calls: how the kind of call begins; "" for any.
     :ivar types: machine-readable types. Words are looked at only if the type is none of them.
+    :ivar untyped: it holds only without a machine-readable type: then no service of OpenStack answered.
+    :ivar once: what was refused cannot succeed with the same settings: it is tried once.
     """
 
     owner: str
@@ -63,6 +67,8 @@ class Rule:
     words: str = ""
     resource: str = ""
     names: str = ""
+    untyped: bool = False
+    once: bool = False
     pattern: re.Pattern[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -71,6 +77,8 @@ class Rule:
     def holds(self, answer: Answer) -> bool:
         """Return True if the rule knows the answer."""
         if not answer.call.startswith(self.calls) or (self.statuses and answer.status not in self.statuses):
+            return False
+        if self.untyped and answer.error_type:
             return False
         if not self.types and not self.words:
             return True
@@ -192,23 +200,26 @@ RULES = (
     ),
     Rule(
         owner.IMAGE,
-        "the image is unusable, or too large for the flavor",
-        words=r"flavor's (memory|disk) is (too small|smaller)|can not find requested image|failed to get image"
+        "the image is unusable",
+        words=r"can not find requested image|failed to get image"
         r"|image \S+ (is not active|could not be found|is unacceptable)|image is (invalid|unacceptable|corrupt)"
         r"|imageunacceptable|invalid image|image verification failed|no disk image found|converted to raw"
         r"|checksum.{0,80}(image|mismatch)|image.{0,80}checksum|fixed image \S+ virtual size"
-        r"|image.{0,200}against the flavor|(set|defined|specified) in.{0,40}image and.{0,40}flavor"
         r"|request of image \S+ got badrequest|not authorized for image|image signature certificate",
         names="image",
     ),
     Rule(
         owner.IMAGE,
-        "the settings of the flavor and of the image do not fit together",
-        words=r"disk would be too small|found in the flavor .{0,80}and the image|exceeds? the limits of the flavor"
+        "the flavor and the image do not fit together: sizes or other settings",
+        words=r"flavor's (memory|disk) is (too small|smaller)|disk would be too small"
+        r"|found in the flavor .{0,80}and the image"
+        r"|exceeds? the limits of the flavor"
         r"|exceed flavor value|allowed by flavor|automatic disk resize disabled|memory assigned, but expected"
         r"|\bnuma\b|numa_nodes|cpu (thread )?(pinning )?(policy|number)|emulator threads|realtime|dedicated.{0,10}cpu"
         r"|'mixed'|cpu number \d|memory page size|page size \S+ forbidden|locked_memory|pci alias|machine type"
-        r"|number of serial ports|stateless firmware|disk format \S+ is not acceptable|video model|architecture name",
+        r"|number of serial ports|stateless firmware|disk format \S+ is not acceptable|video model|architecture name"
+        r"|image.{0,200}against the flavor|(set|defined|specified) in.{0,40}image and.{0,40}flavor",
+        once=True,
     ),
     Rule(
         owner.LABEL,
@@ -297,6 +308,13 @@ RULES = (
         calls=FLOATING,
         statuses=_these(400),
         words=r"is not a valid external network",
+    ),
+    Rule(
+        owner.CLOUD,
+        "not nova answered, but what stands before it, with a status that says nothing of the create",
+        calls=SERVERS,
+        statuses=_these(404, 405, 406, 410, 421, 431),
+        untyped=True,
     ),
     Rule(owner.ACCOUNT, "the account has no credit", statuses=_these(402), resource=CREATES),
     Rule(owner.ACCOUNT, "the account may not do this", statuses=_these(403), resource=ALLOWED),

@@ -269,10 +269,13 @@ def failed(
     rules: LaunchRules,
     random: Callable[[], float],
     whose: str = owner.IMAGE,
+    *,
+    once: bool = False,
 ) -> None:
     """Record that the attempt failed; decide between cleaning up, another attempt later, and giving up.
 
     :param whose: the owner of the failure. It alone decides whether the launch may ever be given up for it.
+    :param once: True for what cannot succeed with the same settings.
     """
     launch.owner = whose
     # That an unanswered create produced no server tells less than why it was not answered.
@@ -287,7 +290,7 @@ def failed(
         launch.failures.append(f"attempt {launch.attempt}: {failure.value}: {text} [owner: {whose}]")
         launch.attempt += 1
         launch.first_failed = launch.first_failed or now
-    tries = 1 if course.tries is Tries.ONCE else rules.retries
+    tries = 1 if once or course.tries is Tries.ONCE else rules.retries
     if counted and course.may_fail and len(launch.failures) >= tries:
         launch.enter(Phase.FAILED, now)
     elif launch.server_id is not None or launch.floating_ip_id is not None:

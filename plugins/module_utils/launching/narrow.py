@@ -23,9 +23,10 @@ from .known_answers import (
     CREATES,
     HOSTS,
     REACH,
+    SUCCESS,
 )
 
-_KINDS = (HOSTS, ADDRESSES, CREATES, ALLOWED, UNCOUNTED, REACH)
+_KINDS = (HOSTS, ADDRESSES, CREATES, ALLOWED, UNCOUNTED, SUCCESS, REACH)
 FIRST_PAUSE = 3.0
 """Seconds until the first trial after something seemed to be used up."""
 ENOUGH = 4
@@ -57,6 +58,8 @@ class Shape:
             return f"{ANSWERING}{networks}" + (f"{_ZONE}{zone}" if zone else "")
         if kind == ALLOWED:
             return f"{_RIGHT} of {self.flavor}{_IMAGE}{self.image}"
+        if kind == SUCCESS:
+            return f"success with creates of {self.flavor}{_IMAGE}{self.image}"
         if kind == UNCOUNTED:
             return f"room in other quotas for {self.flavor}{_IMAGE}{self.image}"
         return _RIGHT
@@ -97,9 +100,10 @@ def refused_narrow(
     pause = pause_after([*past, *signs, now], jitter) if past or signs else FIRST_PAUSE * (1.0 + jitter / 2)
     until = now + pause
     later = {name: replace(freeze, until=max(freeze.until, until)) for name, freeze in kin.items()}
+    since = (own.since if own is not None else 0.0) or now
     blind = own is not None and (own.trusted or own.blind)
     evidence = Evidence(ours=active)
-    fresh = Freeze(resource, until, [*mine, *signs, now], evidence, text, blind=blind, owner=whose)
+    fresh = Freeze(resource, until, [*mine, *signs, now], evidence, text, blind=blind, owner=whose, since=since)
     return {**known, **later, resource: fresh}
 
 
@@ -127,7 +131,9 @@ def got(freeze: Freeze, now: float) -> Freeze | None:
     """Return the freeze of a narrow resource after a launch got it; None when enough have: it is over."""
     if freeze.served + 1 >= ENOUGH:
         return None
-    return replace(freeze, served=freeze.served + 1, until=min(freeze.until, now), blind=False, trusted=False)
+    return replace(
+        freeze, served=freeze.served + 1, until=min(freeze.until, now), blind=False, trusted=False, since=0.0
+    )
 
 
 def trials(frozen: Mapping[str, Freeze], tried: Mapping[str, int], now: float) -> dict[str, int]:

@@ -15,7 +15,14 @@ from .stored import Stored, believed, made
 
 ANSWERING = "answering servers in "
 """How the name of the narrow resource begins that a broken way to servers takes away."""
-NARROW = ("hosts for ", "addresses in ", "right to ", "room in other quotas for ", ANSWERING)
+NARROW = (
+    "hosts for ",
+    "addresses in ",
+    "right to ",
+    "room in other quotas for ",
+    "success with creates of ",
+    ANSWERING,
+)
 """How the names of narrow resources begin: no quota counts them, and only some nodes of a pool need them."""
 
 
@@ -52,7 +59,10 @@ class Freeze(Stored):
     refusal. *blind*: the cloud also refused a create that should have fitted, so the known usage may be wrong: the
     launcher tries freed resources one by one, and after some refusals with pauses. *trusted*: the last of these tries
     was accepted, so the next one need not wait. *owner*: whose fault it is.
-    *served*: of a narrow resource, how many launches have got it since the last refusal.
+    *size*: how much the create that was refused needed. *late*: nova accepted the create, and its server failed
+    then: an accepted create is no sign of room, only a server that is ACTIVE is.
+    *served*: of a narrow resource, how many launches have got it since the last refusal. *since*: when the first launch
+    failed for it after the last one that got it; 0 when it was got last.
     """
 
     READERS: ClassVar[Mapping[str, Callable[[Any], Any]]] = {"evidence": partial(made, Evidence)}
@@ -67,6 +77,9 @@ class Freeze(Stored):
     trusted: bool = False
     owner: str = CAPACITY
     served: int = 0
+    size: float = 1.0
+    late: bool = False
+    since: float = 0.0
 
     def as_of(self, now: float, longest: float) -> Freeze:
         """Return the freeze with its times corrected for a clock that was wrong; see :func:`stored.believed`.

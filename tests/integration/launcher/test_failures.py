@@ -18,7 +18,7 @@ from tests.support.launcher_case import Site, label, pool, provider
         ("error", {"seconds": 0.1, "message": "Image 1 is unacceptable: not raw"}, "is unacceptable: not raw"),
         ("error", {"seconds": 0.0, "message": "Image 1 is unacceptable"}, "is unacceptable"),
         ("stuck_build", {}, "BUILD"),
-        ("status", {"status": 400, "message": "Flavor's disk is too small for requested image."}, "disk is too small"),
+        ("status", {"status": 400, "message": "Not authorized for image 1."}, "Not authorized"),
     ],
     ids=["fault", "error-at-once", "stuck", "refused"],
 )

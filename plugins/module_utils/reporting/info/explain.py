@@ -109,10 +109,11 @@ def _sum(items: Iterable[Mapping[str, Any]], key: str) -> int:
 
 def _owner(reason: Mapping[str, Any], figures: Mapping[str, Any]) -> str | None:
     """Return whose fault it is that the request waits or has failed; None if nothing stored tells it."""
-    told = [*_documents(figures.get("reasons")), figures, {"code": reason["code"]}]
-    owners = [Reason(str(item.get("code")), item).owner for item in told]
-    known = [whose for whose in owners if whose is not None]
-    return owner.foremost(known) if known else None
+    told = [Reason(str(item.get("code")), item) for item in (*_documents(figures.get("reasons")), figures)]
+    # That other pools do not offer the label is nobody's fault if one does.
+    offering = [item for item in told if item.code != reasons.LABEL_UNKNOWN] or told
+    known = [item.owner for item in offering if item.owner is not None]
+    return owner.foremost(known) if known else Reason(reason["code"]).owner
 
 
 def _end(code: str, figures: Mapping[str, Any], pools: Iterable[Mapping[str, Any]]) -> str | None:

@@ -30,7 +30,10 @@ class CreateLimits:
 
     def creates_allowed(self, ongoing: LaunchInProgress) -> float:
         """Return how many creates of its pool may wait for an answer at the same time."""
-        allowed = self._gates.freezes.allowed(pool_id_of(self._context, ongoing), ongoing.actor)
+        building = sum(
+            one.key == ongoing.key and one.launch.phase == Phase.BOOTING for one in self._in_progress.values()
+        )
+        allowed = self._gates.freezes.allowed(pool_id_of(self._context, ongoing), ongoing.actor, building)
         return min(allowed, ongoing.actor.provider.max_concurrency)
 
     def held_up(self, ongoing: LaunchInProgress) -> Reason | None:

@@ -107,10 +107,12 @@ class Creates:
         if verdict.names == "name":
             launch.suffix = f"-{self._context.nonce()[:4]}"
             return verdict, f"{text}; the next server gets a new name"
-        if verdict.owner == owner.LABEL and verdict.names and not launch.reread:
+        anew = ongoing.has_reread(now)
+        if verdict.names and verdict.owner in (owner.LABEL, owner.CLOUD):
+            ongoing.actor.known.doubt(now)
+        if verdict.owner == owner.LABEL and verdict.names and not anew:
             launch.reread = True
             launch.first_failed = launch.first_failed or now
-            ongoing.actor.known.doubt(now)
             return Verdict(owner.US, names=verdict.names), (
                 f"{text}; the cloud's images, flavors and networks are read again first"
             )

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -15,6 +15,7 @@ from ....launching.freezing import (
     Window,
     accepted,
     careful,
+    careful_late,
     is_raised,
     is_remembered,
     refused,
@@ -34,6 +35,8 @@ from ..context.context import Context
 from ..provider.actor import ProviderActor
 
 _READ = all_made(Freeze.from_document)
+ONE = Resources()
+"""What a create needs of which nothing is known: it counts as one of whatever is frozen."""
 
 
 class Freezes:
@@ -42,11 +45,19 @@ class Freezes:
     def __init__(self, context: Context) -> None:
         self._context = context
 
-    def allowed(self, pool_id: str, actor: ProviderActor) -> int:
-        """Return how many creates may wait for an answer at the same time: few near a known or learned limit."""
+    def allowed(self, pool_id: str, actor: ProviderActor, building: int = 0) -> int:
+        """Return how many creates may wait for an answer at the same time: few near a known or learned limit.
+
+        :param building: servers of the pool that are accepted and not yet ACTIVE.
+        """
         now = self._context.now()
         known = self.of(pool_id, now).items()
-        lessons = [careful(freeze, self._evidence(actor, name), now) for name, freeze in known if not is_narrow(name)]
+        lessons = [
+            careful_late(freeze, evidence, now, building) if freeze.late else careful(freeze, evidence, now)
+            for name, freeze in known
+            if not is_narrow(name)
+            for evidence in [self._evidence(actor, name)]
+        ]
         window = actor.creates.windows.get(pool_id, Window())
         allowed = window.allowed(actor.usage.near_limit, min(lessons, default=float("inf")), actor.creates.opened)
         return min(allowed, int(actor.creates.answers.at_once))
@@ -77,10 +88,12 @@ class Freezes:
         text: str,
         sent_at: float,
         failing: Resources | None = None,
+        need: Resources = ONE,
     ) -> None:
         """Freeze the *named* resources (none named: instances) after a create sent at *sent_at* was refused for them.
 
         :param failing: the resources of a server that was accepted first and then failed; its removal is not new room.
+        :param need: what the create needed.
         """
         now, names = self._context.now(), {name: self._context.random() for name in list(named) or [INSTANCES]}
         actor.creates.windows.setdefault(pool_id, Window()).refused()
@@ -89,7 +102,7 @@ class Freezes:
             return {
                 **known,
                 **{
-                    name: self._refused(known.get(name), actor, name, text, now, jitter, sent_at, failing)
+                    name: self._refused(known.get(name), actor, name, text, now, jitter, sent_at, failing, need[name])
                     for name, jitter in names.items()
                 },
             }
@@ -135,6 +148,13 @@ class Freezes:
             if is_narrow(name) and is_remembered(freeze, now)
         }
 
+    def failing_since(self, pool_id: str, resources: Collection[str]) -> float | None:
+        """Return since when no launch has got one of these narrow resources; None if one did, or none is frozen."""
+        now = self._context.now()
+        known = [item for name, item in self.of(pool_id, now).items() if name in resources]
+        since = [item.since for item in known if is_remembered(item, now)]
+        return min((moment for moment in since if 0.0 < moment <= now), default=None)
+
     def trials(self, pool_id: str, tried: Mapping[str, int]) -> dict[str, int]:
         """Return which narrow resources may be tried now, and by how many; see :func:`.narrow.trials`."""
         now = self._context.now()
@@ -163,12 +183,14 @@ class Freezes:
         jitter: float,
         sent_at: float,
         failing: Resources | None,
+        size: float,
     ) -> Freeze:
         evidence = self._evidence(actor, resource)
         if failing is not None:
             ours = before.evidence.ours if before is not None and now < before.until else evidence.ours
             evidence = replace(evidence, ours=min(ours, evidence.ours) - failing[resource])
-        return refused(before, resource, evidence, text, now, jitter, sent_at)
+        late = failing is not None
+        return refused(before, resource, evidence, text, now, jitter, sent_at, size=size, late=late)
 
     def _say_frozen(self, pool_id: str, now: float, before: Freeze | None, freeze: Freeze) -> None:
         if before is None or freeze.until != before.until:

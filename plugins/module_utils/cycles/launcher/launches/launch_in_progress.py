@@ -28,6 +28,8 @@ from ..context.context import Context
 from ..context.ledger import size_of
 from ..provider.actor import ProviderActor, Watched
 
+REREAD = 300.0
+"""Seconds for which names that were read again after a doubt count as read anew."""
 ASKED_FOR = frozenset({Phase.CREATING, Phase.UNCLEAR, Phase.BOOTING})
 """The phases in which a server may be coming."""
 UNREACHED = ASKED_FOR | {Phase.ADDRESSING, Phase.REACHING}
@@ -145,6 +147,14 @@ class LaunchInProgress:
     def is_on_its_way(self) -> bool:
         """True for a launch whose server was asked for and is not yet ACTIVE."""
         return self.launch.phase in ASKED_FOR
+
+    def has_reread(self, now: float) -> bool:
+        """Return True if the names in the cloud were read again, after nova had denied one, before its create was sent.
+
+        It may have been denied to another launch: all wait for the reading.
+        """
+        doubted = self.actor.known.doubted_at
+        return self.launch.reread or (doubted < self.launch.asked_at and now - doubted < REREAD)
 
     def next_zone(self) -> str | None:
         """Return another zone for a node that is in no set: nova tries only the zone of the create."""

@@ -16,6 +16,7 @@ from ....launching.classifier import (
     of_broken_create,
     of_error,
     of_fault,
+    of_slow_build,
 )
 from ....launching.create_checks import Unfit
 from ....launching.elsewhere import wants_another_place
@@ -52,7 +53,7 @@ from .launch_in_progress import (
 from .outcomes import Outcomes
 from .reaching import Reaching
 
-CLOUD, IMAGE, UNKNOWN = Verdict(owner.CLOUD), Verdict(owner.IMAGE), Verdict(owner.UNKNOWN)
+CLOUD, UNKNOWN = Verdict(owner.CLOUD), Verdict(owner.UNKNOWN)
 MOST_STEPS = 4
 """Largest number of steps of one launch in one pass, for example from an ACTIVE server to a ready node."""
 
@@ -310,7 +311,7 @@ class Launches:
         if failure is Failure.API:
             return of_broken_create(self._outcomes.seen_by(ongoing, now)) if ongoing.broken else CLOUD
         if failure is Failure.TIMEOUT:
-            return IMAGE
+            return of_slow_build(self._outcomes.seen_by(ongoing, now))
         fault, code = (server.fault, server.fault_code) if server is not None else (None, None)
         return of_fault(fault or "", code, self._outcomes.seen_by(ongoing, now))
 

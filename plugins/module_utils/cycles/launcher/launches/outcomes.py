@@ -79,7 +79,8 @@ class Outcomes:
         """
         self._context.account.refused += 1
         pool_id = pool_id_of(self._context, ongoing)
-        self._gates.freezes.refuse(pool_id, ongoing.actor, named, text, sent_at, failing)
+        need = size_of(ongoing.node)
+        self._gates.freezes.refuse(pool_id, ongoing.actor, named, text, sent_at, failing, need)
 
     def count(self, ongoing: LaunchInProgress, what: int, now: float) -> None:
         """Count a server that was created, became a node, or was given up; say so when too many are given up."""
@@ -128,7 +129,8 @@ class Outcomes:
         cycle_counts, seconds = self._context.account.cycle_counts, now - (launch.started or now)
         count_attempt(cycle_counts, ongoing.node, failure.value, seconds)
         cycle_counts.counters.add(LAUNCH_FAULTS, *ongoing.key, verdict.owner)
-        machine.failed(launch, failure, text, now, ongoing.rules, self._context.random, verdict.owner)
+        rules, chance, once = ongoing.rules, self._context.random, verdict.once
+        machine.failed(launch, failure, text, now, rules, chance, verdict.owner, once=once)
         self._count(ongoing, failure, verdict, text)
         if ongoing.alone and (machine.counts(failure, verdict.owner) or failure in ELSEWHERE):
             launch.az = ongoing.next_zone()

@@ -11,9 +11,8 @@ from __future__ import annotations
 from ....clients.ssh import ScanJob, Scanner, ScanResult
 from ....clients.zookeeper.link.batch import Batch
 from ....launching import machine, record
-from ....launching.classifier import Verdict
+from ....launching.classifier import Verdict, of_no_address
 from ....launching.machine import Failure
-from ....model import owner
 from ....model.bounded_text import bounded
 from ....model.errors import CloudError
 from ....model.launch import Phase
@@ -66,7 +65,8 @@ class Reaching:
             batch.send_later()
             text, now = "the server has no usable address", self._context.now()
             if self._outcomes.is_ours(ongoing):
-                self._outcomes.fail(ongoing, Failure.UNREACHABLE, text, now, Verdict(owner.IMAGE))
+                verdict = of_no_address(self._outcomes.seen_by(ongoing, now))
+                self._outcomes.fail(ongoing, Failure.UNREACHABLE, text, now, verdict)
             return
         if not ongoing.label.host_key_checking:
             self._reached(ongoing, ())

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from ....launching.breaking import Breaker, Sign
 from ....launching.classifier import Seen
-from ....launching.known_answers import ALLOWED
+from ....launching.known_answers import ALLOWED, SUCCESS
 from ..context.context import Context
 from .breakers import print_of_label
 from .gates import Gates
@@ -56,6 +56,11 @@ class Signs:
         """Return what is seen besides the failure of a launch, before that failure is counted."""
         launch, kind = ongoing.launch, _kind(ongoing)
         mine = launch.first_failed or (launch.asked_at if ongoing.broken else 0.0) or now
+        pool_id = pool_id_of(self._context, ongoing)
+        forbidden, refused = (ongoing.shape.narrow_name(kind, launch.az) for kind in (ALLOWED, SUCCESS))
+        # An earlier launch may have been refused so: it was given back while creates like its own were frozen.
+        failing = self._freezes.failing_since(pool_id, (forbidden, refused))
+        mine = min(mine, now if failing is None else failing)
         witness = ongoing.witness
         known = {key: item for key, item in self._breakers.known(launch.provider).items() if item.is_fresh(now)}
         same = known.get(kind)
@@ -66,13 +71,12 @@ class Signs:
         for_others = same is not None and any(item != witness for item in same.witnesses)
         return Seen(
             from_request=tuple(ongoing.label.dynamic_instance_properties),
-            reread=launch.reread,
+            reread=ongoing.has_reread(now),
             label_succeeds=any(item.label == launch.label for item in later),
             others_succeed=any(item.kind != kind for item in later),
             same_for_others=for_others,
             same_for_all=any(key != kind and not key.startswith("label ") for key in known),
-            forbidden=ongoing.shape.narrow_name(ALLOWED, launch.az)
-            in self._freezes.narrow(pool_id_of(self._context, ongoing)),
+            forbidden=forbidden in self._freezes.narrow(pool_id),
             elsewhere=self._fails_elsewhere(launch.provider, launch.label, now),
             lasting=now - since >= LASTING if for_others else now - mine >= LASTING,
             persistent=now - mine >= PERSISTENT,

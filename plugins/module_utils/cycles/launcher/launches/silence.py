@@ -4,7 +4,7 @@
 """Gathers which servers answer and which do not, to find whose fault it is that one does not.
 
 Servers that answered or failed in this cycle are remembered; those of earlier cycles are known by the launch records of
-their nodes. A sign that is missing only means that the next one decides.
+their nodes, and their images by the provider's document. A sign that is missing only means that the next one decides.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ LATELY = 600.0
 """Seconds for which a server in other networks that answered shows that servers answer there."""
 EARLIER = 86400.0
 """Seconds for which a server that answered shows that its image is good."""
+LONG_BEFORE = 7 * 86400.0
+"""The same for an image of which nothing else is known any more: its id stays the same only while its content does."""
 HALF = 0.5
 """A server that has been waited for this part of boot-timeout counts as silent so far."""
 
@@ -41,7 +43,9 @@ class Silence:
 
     def answered(self, ongoing: LaunchInProgress, now: float) -> None:
         """Note that the server of a launch answered."""
-        self._answered.append((now, guest_of(ongoing)))
+        guest = guest_of(ongoing)
+        self._answered.append((now, guest))
+        ongoing.actor.experience.image_answered(guest.image, now)
 
     def verdict(self, ongoing: LaunchInProgress, now: float) -> Verdict:
         """Return whose fault it is that the server of a launch does not answer, and note that it does not."""
@@ -51,6 +55,8 @@ class Silence:
         silent += self._waiting(ongoing, now)
         known = [*self._answered, *self._stored(mine.provider, now)]
         earlier = [guest for at, guest in known if now - EARLIER <= at < since]
+        at = ongoing.actor.experience.answered.get(mine.image)
+        earlier += [mine] if at is not None and now - LONG_BEFORE <= at < since else []
         answered = [
             guest for at, guest in known if at >= since or (at >= now - LATELY and self._answers(mine, guest, at))
         ]

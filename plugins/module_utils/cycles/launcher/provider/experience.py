@@ -13,6 +13,9 @@ from ....launching.harvest import Harvest
 from ....launching.polling import SAMPLES, Times
 from ....model.stored import BadDocument, is_number
 
+MOST_IMAGES = 50
+"""Images of which it is remembered when a server of them last answered."""
+
 
 class Experience:
     """The latest samples, those of earlier cycles included.
@@ -20,6 +23,7 @@ class Experience:
     :ivar boot_times: seconds from a create to ACTIVE.
     :ivar delete_times: seconds from a delete until no list shows the server.
     :ivar harvest: how many servers became nodes lately.
+    :ivar answered: id of an image → UNIX time at which a server of it last answered.
     :ivar reading: limits and the usage of others when they were read last, for operators.
     """
 
@@ -28,11 +32,19 @@ class Experience:
         self.delete_times = Times()
         self.reading: Any = None
         self.harvest = Harvest()
+        self.answered: dict[str, float] = {}
         self._gone: deque[dict[str, Any]] = deque(maxlen=SAMPLES)
 
     def node_gone(self, pool: str | None, now: float) -> None:
         """Note that a node and its server are deleted: the rate of deletions shows how long requests wait for room."""
         self._gone.append({"pool": pool, "at": round(now, 1)})
+
+    def image_answered(self, image: str, now: float) -> None:
+        """Note that a server of the image answers: the image is good, whatever its next server does."""
+        self.answered.pop(image, None)
+        self.answered[image] = round(now, 1)
+        while len(self.answered) > MOST_IMAGES:
+            del self.answered[next(iter(self.answered))]
 
     def document(self) -> dict[str, Any]:
         """As it is stored."""
@@ -42,6 +54,7 @@ class Experience:
             "gone": list(self._gone),
             "reading": self.reading,
             "harvest": self.harvest.document(),
+            "answered": dict(self.answered),
         }
 
     def learn(self, document: Mapping[str, Any]) -> None:
@@ -53,6 +66,9 @@ class Experience:
         self._gone.extend(item for item in (gone if isinstance(gone, list) else ()) if isinstance(item, dict))
         self.reading = document.get("reading")
         self.harvest.learn(document.get("harvest"))
+        answered = document.get("answered")
+        kept = list(answered.items())[-MOST_IMAGES:] if isinstance(answered, dict) else []
+        self.answered = {image: float(at) for image, at in kept if isinstance(image, str) and is_number(at)}
 
 
 def learned_before(document: Mapping[str, Any]) -> Mapping[str, Any]:

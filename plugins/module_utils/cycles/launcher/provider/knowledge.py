@@ -21,6 +21,8 @@ from .facts import Fact
 
 HOUR = 3600.0
 IMAGE_AGE = 300.0
+TOGETHER = 5.0
+"""Seconds after a doubt in which another one adds nothing: the reading that follows the first one answers both."""
 DOUBT = 10.0
 """Longest wait in seconds for facts that are read again after a doubt."""
 
@@ -97,7 +99,12 @@ class Knowledge:
                 fact.forget()
 
     def doubt(self, now: float) -> None:
-        """Note that the cloud says that something which the facts have does not exist."""
+        """Note that the cloud says that something which the facts have does not exist.
+
+        What creates that were sent together are refused for is one doubt.
+        """
+        if now - self.doubted_at < TOGETHER:
+            return
         self.doubted_at = now
         self.forget_names()
 

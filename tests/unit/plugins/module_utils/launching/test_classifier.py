@@ -20,6 +20,8 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.classif
     classify,
     of_broken_create,
     of_error,
+    of_no_address,
+    of_slow_build,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.known_answers import (
     ADDRESSES,
@@ -28,6 +30,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.known_a
     FAULT,
     HOSTS,
     RULES,
+    SUCCESS,
     Answer,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.reachability import SIGNS
@@ -42,6 +45,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors impo
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import (
     FLOATING_IPS,
     ORDER,
+    UNCOUNTED,
 )
 
 SERVERS, FLOATING = "POST /servers", "POST /floatingips"
@@ -123,6 +127,21 @@ def test_a_create_over_which_nova_breaks_is_its_own_fault_only_while_others_are_
     assert of_broken_create(Seen(**signs)).owner == whose
 
 
+@pytest.mark.parametrize(
+    ("signs", "slow", "without_address"),
+    [
+        ({}, owner.IMAGE, owner.NETWORK),
+        ({"label_succeeds": True}, owner.UNKNOWN, owner.UNKNOWN),
+        ({"same_for_all": True}, owner.CLOUD, owner.NETWORK),
+        ({"same_for_all": True, "others_succeed": True}, owner.IMAGE, owner.NETWORK),
+    ],
+)
+def test_a_server_that_does_not_become_usable_blames_its_image_if_it_alone_does_not(signs, slow, without_address):
+    assert of_slow_build(Seen(**signs)).owner == slow
+    assert of_no_address(Seen(**signs)).owner == without_address
+
+
+KINDS = (*ORDER, UNCOUNTED, HOSTS, ADDRESSES, ALLOWED, CREATES, SUCCESS)
 FLAGS = ("reread", "label_succeeds", "others_succeed", "same_for_others", "same_for_all", "elsewhere", "lasting")
 BODIES = st.one_of(
     st.text(max_size=200),
@@ -151,7 +170,7 @@ def test_any_answer_in_any_context_has_one_owner_who_decides_what_follows(answer
     assert verdict == classify(answer, seen)
     assert verdict.owner in owner.OWNERS
     course = COURSES[verdict.owner]
-    assert all(name in (*ORDER, HOSTS, ADDRESSES, CREATES) for name in verdict.resources)
+    assert all(name in KINDS for name in verdict.resources)
     if course.freezes and verdict.owner != owner.ACCOUNT:
         assert verdict.resources, "what is frozen has a name"
     if verdict.owner == owner.REQUEST:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -23,6 +24,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.freezin
     Window,
     accepted,
     careful,
+    careful_late,
     refused,
     room,
     settle,
@@ -172,6 +174,17 @@ def test_others_that_had_come_unseen_are_part_of_what_was_in_use():
 def test_near_a_past_refusal_few_are_under_way(used: float, most: float):
     assert careful(refuse(None, 1000.0), Evidence(100, 0, used), 2000.0) == most
     assert careful(refuse(None, 1000.0), Evidence(100, 0, used), 1000.0 + MEMORY) == float("inf")
+    large = replace(refuse(None, 1000.0), size=2.0)
+    most_large = (10 - used) / 2 if used < 10 else 1 + (used - 10) / 2
+    assert careful(large, Evidence(100, 0, used), 2000.0) == max(1.0, most_large)
+
+
+@pytest.mark.parametrize(
+    ("used", "building", "more"), [(5, 0, 5), (5, 2, 5), (10, 1, 0), (11, 1, 0), (12, 2, 0), (12, 1, 1), (14, 2, 1)]
+)
+def test_servers_that_are_accepted_are_no_sign_of_room_where_one_failed_then(used: float, building: int, more: float):
+    freeze = replace(refuse(None, 1000.0), late=True)
+    assert careful_late(freeze, Evidence(100, 0, used), 2000.0, building) == more
 
 
 def test_a_window_grows_gently_and_shrinks_at_once():

@@ -8,15 +8,20 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.classifier import (
+    Verdict,
     classify,
+    of_error,
     of_fault,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.known_answers import (
     ADDRESSES,
+    CREATES,
+    FAULT,
     HOSTS,
     Answer,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model import owner
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudAuthError
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import (
     INSTANCES,
     PORTS,
@@ -147,7 +152,7 @@ def test_the_fault_of_a_server_has_an_owner(text, whose, resources):
         (400, "Flavor 5 could not be found.", owner.LABEL, "flavor"),
         (400, "Can not find requested image", owner.IMAGE, "image"),
         (400, "Image 7 is not active.", owner.IMAGE, "image"),
-        (400, "Flavor's memory is too small for requested image.", owner.IMAGE, "image"),
+        (400, "Flavor's memory is too small for requested image.", owner.IMAGE, ""),
         (400, "Network 5 could not be found.", owner.LABEL, "network"),
         (400, "Invalid input for field/attribute uuid. Value: nonet. 'nonet' is not a 'uuid'", owner.LABEL, "network"),
         (403, "It is not allowed to create an interface on external network 5", owner.LABEL, "network"),
@@ -163,7 +168,7 @@ def test_the_fault_of_a_server_has_an_owner(text, whose, resources):
         (400, TOO_LONG, owner.LABEL, ""),
         (400, "Fixed IP address 10.0.0.5 is already in use on instance 7.", owner.UNKNOWN, ""),
         (409, "Port 5 is still in use.", owner.UNKNOWN, ""),
-        (404, "The resource could not be found.", owner.UNKNOWN, ""),
+        (404, "The resource could not be found.", owner.CLOUD, ""),
         (413, "413 Request Entity Too Large nginx", owner.LABEL, ""),
         (413, "Request is too large.", owner.LABEL, ""),
         (400, "Unable to find flavor", owner.LABEL, "flavor"),
@@ -178,7 +183,7 @@ def test_the_fault_of_a_server_has_an_owner(text, whose, resources):
             400,
             "Image property hw_cpu_policy is not permitted to override policy set against the flavor",
             owner.IMAGE,
-            "image",
+            "",
         ),
         (400, "The created instance's disk would be too small.", owner.IMAGE, ""),
         (400, "Cannot set cpu thread pinning policy in a non dedicated cpu pinning policy", owner.IMAGE, ""),
@@ -198,9 +203,9 @@ def test_the_fault_of_a_server_has_an_owner(text, whose, resources):
         (402, "Insufficient balance", owner.ACCOUNT, ""),
         (403, "Volume quota exceeded", owner.CAPACITY, ""),
         (403, "Personality file path exceeds maximum 255", owner.UNKNOWN, ""),
-        (404, "<html>404 page not found</html>", owner.UNKNOWN, ""),
-        (405, "Method Not Allowed", owner.UNKNOWN, ""),
-        (406, "Version 2.93 is not supported by the API. Minimum is 2.1 and maximum is 2.90.", owner.UNKNOWN, ""),
+        (404, "<html>404 page not found</html>", owner.CLOUD, ""),
+        (405, "Method Not Allowed", owner.CLOUD, ""),
+        (406, "Version 2.93 is not supported by the API. Minimum is 2.1 and maximum is 2.90.", owner.CLOUD, ""),
         (300, "Multiple Choices", owner.CLOUD, ""),
         (504, "<html>Gateway Time-out</html>", owner.CLOUD, ""),
         (503, "No valid host", owner.CLOUD, ""),
@@ -213,3 +218,19 @@ def test_the_fault_of_a_server_has_an_owner(text, whose, resources):
 def test_a_refused_create_has_an_owner(status, text, whose, names):
     verdict = classify(Answer(SERVERS, status, "", text))
     assert (verdict.owner, verdict.names) == (whose, names)
+
+
+@pytest.mark.parametrize("status", [404, 405, 406, 410])
+def test_what_nova_itself_answers_is_no_answer_of_a_proxy(status):
+    assert classify(Answer(SERVERS, status, "itemNotFound", "The resource could not be found.")).owner == owner.UNKNOWN
+
+
+def test_a_flavor_and_an_image_that_do_not_fit_are_tried_once():
+    told = classify(Answer(SERVERS, 400, "badRequest", "Flavor's disk is too small for requested image."))
+    assert told.owner == owner.IMAGE and told.once
+    assert not classify(Answer(FAULT, 500, "", "Flavor's disk is too small for requested image.")).once
+
+
+def test_a_token_that_nova_alone_refuses_stops_creates():
+    assert of_error(CloudAuthError("no", call=SERVERS, status=401)) == Verdict(owner.ACCOUNT, (CREATES,))
+    assert of_error(CloudAuthError("no", call="POST /auth/tokens", status=401)) == Verdict(owner.ACCOUNT)

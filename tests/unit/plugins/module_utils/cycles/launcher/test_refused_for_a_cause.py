@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.quota import quota_resources
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudQuotaRefused
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudQuotaRefused, CloudRefused
 from tests.support.owner_case import (
     CREATE,
     NO_HOST,
@@ -203,3 +203,45 @@ def test_a_quota_that_the_launch_does_not_need_by_its_figures_is_not_tried_again
             "room in other quotas for small with debian"
         }
         assert most_within(creates(cycle), 120.0) <= 6
+
+
+def test_servers_that_fail_for_a_quota_after_they_were_accepted_are_tried_one_by_one():
+    gigabytes = (
+        "Build of instance 1 aborted: VolumeSizeExceedsAvailableQuota: Requested volume or snapshot exceeds allowed"
+        " gigabytes quota. Requested 20G, quota is 100G and 95G has been consumed."
+    )
+    volumes = {**label("volumes"), "boot-from-volume": True, "volume-size": 20}
+    with World(site(provider_document("east", {"name": "main", "labels": [volumes]}))) as world:
+        ends = world.agenda.now + 400
+        world.clouds["east"].fate = lambda one: Fate("ERROR", gigabytes, 2.0) if one.created < ends else Fate()
+        cycle = world.start()
+        requests = [world.request("volumes") for _unused in range(4)]
+        world.run(390)
+        assert {cycle.account.waiting[request]["resource"] for request in requests} == {"volume-gb"}
+        assert most_within(creates(cycle), 120.0) <= 6
+        assert world.run(300, until=lambda: all(request in world.fulfilled for request in requests))
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        refusing("Flavor f1 could not be found.", 404),
+        refusing("Invalid key_name provided."),
+        refusing("MessagingTimeout: Timed out waiting for a reply to message ID 7"),
+        lambda: CloudRefused("POST /servers was answered with 404: 404 page not found", call=CREATE, status=404),
+    ],
+    ids=["flavor that is shown", "key that is not named", "queue", "proxy"],
+)
+def test_a_trouble_of_the_cloud_with_one_flavor_costs_few_creates_and_stops_no_other(refusal):
+    with World(one_provider()) as world:
+        ends = world.agenda.now + 300
+        guard(world, lambda spec: refusal() if spec.flavor_id == "f1" and world.agenda.now < ends else None)
+        cycle = world.start()
+        stuck = [world.request("small") for _unused in range(10)]
+        world.run(290)
+        assert {world.state(request) for request in stuck} <= {"requested", "pending"}
+        assert {cycle.account.waiting[one]["owner"] for one in stuck if one in cycle.account.waiting} == {"cloud"}
+        assert most_within(creates(cycle), 120.0) <= 8
+        good = world.request("large")
+        assert world.run(40, until=served(world, good))
+        assert world.run(300, until=lambda: all(request in world.fulfilled for request in stuck))

@@ -134,6 +134,24 @@ def test_an_image_that_has_answered_before_is_not_to_blame(killed: bool):
         assert world.run(400, until=lambda: all(request in world.fulfilled for request in requests))
 
 
+def test_an_image_that_answered_days_ago_is_not_to_blame_although_no_node_of_it_is_left():
+    with worlds(east(offer("only"))) as world:
+        ways = Ways(world, lambda label: False)
+        cycle = world.start(duration=300)
+        first = world.request("only")
+        assert world.run(60, until=lambda: first in world.fulfilled)
+        world.give_back(world.take(first))
+        assert world.run(400, until=lambda: cycle.ended) and not world.nodes()
+        world.run(3 * 86400)
+        ways.is_silent = lambda label: True
+        world.start()
+        request = world.request("only")
+        world.run(600)
+        assert world.state(request) in ("requested", "pending") and owners(world) == {"network"}
+        ways.is_silent = lambda label: False
+        assert world.run(400, until=lambda: request in world.fulfilled)
+
+
 def test_a_cloud_in_which_nothing_answers_is_to_blame_and_another_one_serves():
     names = ("one", "two")
     both = [east(offer("one"), offer("two", "fedora", "second"), name=name) for name in ("east", "west")]

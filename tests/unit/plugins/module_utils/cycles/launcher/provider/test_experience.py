@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.provider.experience import (
+    MOST_IMAGES,
     Experience,
     learned_before,
 )
@@ -21,15 +22,27 @@ def test_the_next_cycle_knows_what_was_learned():
     before.delete_times.learn([3.0])
     before.node_gone("main", 100.04)
     before.reading = {"at": 99.0}
+    before.image_answered("img-1", 98.04)
     after.learn(learned_before(before.document()))
     assert after.document() == before.document()
     assert after.document()["gone"] == [{"pool": "main", "at": 100.0}]
 
 
+def test_the_images_that_answered_last_are_kept():
+    known = Experience()
+    for number in range(2 * MOST_IMAGES):
+        known.image_answered(f"img-{number}", float(number))
+    known.image_answered("img-50", 200.0)
+    assert list(known.answered.items())[-1] == ("img-50", 200.0) and len(known.answered) == MOST_IMAGES
+
+
 @pytest.mark.parametrize("odd", [None, "soon", 5, {"pool": "main"}, ["main", 7, None]])
 def test_odd_documents_are_of_no_use_and_do_no_harm(odd):
     known = Experience()
-    known.learn({"boot_seconds": [20.0], "delete_seconds": odd, "gone": odd})
+    known.learn({"boot_seconds": [20.0], "delete_seconds": odd, "gone": odd, "answered": odd})
+    known.learn({"answered": {"img-1": odd}})
+    assert known.answered in ({}, {"img-1": 5.0})
+    known.learn({"boot_seconds": [20.0]})
     assert (known.document()["boot_seconds"], known.document()["gone"]) == ([20.0], [])
 
 
