@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..model.freeze import ANSWERING, Evidence, Freeze
-from ..model.owner import ACCOUNT
+from ..model.owner import ACCOUNT, CAPACITY
 from ..model.resources import UNCOUNTED
 from .freezing import MEMORY, pause_after
 from .known_answers import (
@@ -110,11 +110,12 @@ def refused_narrow(
 def followed(freeze: Freeze, active: float, now: float) -> Freeze:
     """Return the freeze of a narrow resource after a look at the servers: what was given back is tried at once.
 
+    Only what is used up comes back so: a right, a network or the cloud's own trouble does not.
     When such a try is refused, others take what is given back: then only the pauses count, until a launch succeeds.
 
     :param active: how many servers of the project are ACTIVE.
     """
-    if freeze.owner == ACCOUNT or freeze.resource.startswith(ANSWERING) or freeze.blind or now >= freeze.until:
+    if freeze.owner != CAPACITY or freeze.blind or now >= freeze.until:
         return freeze
     if active >= freeze.evidence.ours:
         more = Evidence(ours=active)

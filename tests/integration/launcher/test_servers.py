@@ -258,7 +258,7 @@ def test_a_node_without_an_address_that_can_be_used_is_not_handed_out(site: Site
     request = site.requestor.ask("small")
     with site.stay():
         told = site.requestor.wait_until_waiting(request, "frozen", seconds=40)
-        assert told["owner"] == "network" and "has no address that can be used" in told["text"]
+        assert told["owner"] == "network" and "no addresses in private" in told["text"]
         site.cloud.clear_faults()
         site.requestor.wait_for(request, seconds=60)
 
