@@ -261,7 +261,6 @@ def refused(text: str) -> CloudRefused:
     [
         "Can not find requested image",
         "Image east-1 is not active.",
-        "Flavor's memory is too small for requested image.",
     ],
 )
 def test_what_is_refused_again_and_again_fails_after_spaced_attempts(text):
@@ -275,6 +274,15 @@ def test_what_is_refused_again_and_again_fails_after_spaced_attempts(text):
         assert reason["code"] == "launch-failed"
         assert all(after - before >= 1.0 for before, after in pairwise(creates(world)))
         assert 3 <= len(creates(world)) <= 5
+
+
+def test_an_image_that_does_not_fit_the_flavor_is_tried_once():
+    with World(one_provider()) as world:
+        cycle = world.start()
+        world.fault("east", CREATE, error=lambda: refused("Flavor's memory is too small for requested image."))
+        request = world.request("small")
+        assert world.run(60, until=lambda: world.state(request) == "failed")
+        assert cycle.account.failed[request][0]["owner"] == "image" and len(creates(world)) == 1
 
 
 def test_a_deactivated_image_of_a_build_is_told_with_its_status_and_remedy():
