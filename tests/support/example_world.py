@@ -18,6 +18,8 @@ from typing import Any, Self
 
 from kazoo.client import KazooClient
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.quickstart.folder_notes import Notes
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.quickstart.prepare import private_zookeeper
 from tests.support.ansible_run import ModuleProcess
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.simcloud_process import SimCloud, default_cloud
@@ -79,6 +81,9 @@ class ExampleWorld:
     ) -> None:
         if self._launcher is not None:
             self._launcher.kill()
+        started = Notes.read(str(self.home / "nodepool-quickstart"))
+        if started.port:
+            private_zookeeper(started).remove()
         self.cloud.stop()
         self._client.stop()
         self._client.close()
