@@ -13,7 +13,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..clients.zookeeper import tree_reading as tree_reading
+from ..clients.zookeeper import tree_reading
 from ..clients.zookeeper.link import paths
 from ..clients.zookeeper.tree_reading import Found, TreeReading
 from ..model.config.types import NodepoolConfig

@@ -75,7 +75,8 @@ def _value(name: str, option: Option, item: Raw, above: Mapping[str, Any]) -> tu
 
 def _part(option: Option, item: Raw, around: Mapping[str, Any]) -> Any:
     """Return the section or the sections that are the value of an option."""
-    assert option.part is not None
+    if option.part is None:
+        raise AssertionError(f"{option.key} has no section")
     if option.joined:
         return _made(option.part, item, around)
     if not option.many:

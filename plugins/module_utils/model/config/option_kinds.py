@@ -46,6 +46,7 @@ def _declared(schema: Schema | None, default: Any, more: Mapping[str, Any], requ
     start: dict[str, Any] = {} if required else {"default": default}
     if isinstance(default, dict):
         start = {"default_factory": dict}
+    # pylint: disable-next=invalid-field-call  # the attribute of the dataclass that calls this
     return dataclasses.field(**start, repr=not option.private, metadata={OPTION: option})
 
 
@@ -157,6 +158,7 @@ def joined(cls: type) -> Any:
 def derived(derive: Callable[[Raw], Any]) -> Any:
     """Declare an attribute that is made of keys without an attribute of their own."""
     option = Option(key="", schema=None, default=None, derive=derive)
+    # pylint: disable-next=invalid-field-call  # as above
     return dataclasses.field(default_factory=lambda: derive({}), metadata={OPTION: option})
 
 

@@ -86,7 +86,8 @@ def _rows(values: Any, source: Source, section: _Section) -> Iterator[dict[str, 
 
 def _parts(option: Option, source: Source, section: _Section) -> Iterator[_Section]:
     """Yield the entries of a list with what they inherit from; of several entries with the same name only the last."""
-    assert option.part is not None
+    if option.part is None:
+        raise AssertionError(f"{option.key} has no section")
     kind = section_of(option.part).kind
     entries = section.raw.get(option.key) or []
     last = {item["name"]: place for place, item in enumerate(entries)}
