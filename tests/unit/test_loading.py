@@ -33,7 +33,7 @@ MOST = {
     "nodepool_config_check": 100,
     "nodepool_config_info": 50,
     "nodepool_request": 110,
-    "nodepool_status": 110,
+    "nodepool_status": 120,
     "nodepool_webapp": 240,
     "provider": 110,
     "provider_info": 90,
