@@ -32,7 +32,7 @@ MOST = {
     "node_launch": 270,
     "nodepool_config_check": 100,
     "nodepool_config_info": 50,
-    "nodepool_request": 110,
+    "nodepool_request": 120,
     "nodepool_status": 120,
     "nodepool_webapp": 240,
     "provider": 110,
