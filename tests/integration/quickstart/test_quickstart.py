@@ -152,15 +152,21 @@ def test_absent_removes_everything_also_a_node_that_is_still_leased(newcomer: Ne
 
 def test_what_is_ambiguous_or_missing_is_told_with_the_variable(newcomer: Newcomer, tmp_path: Path) -> None:
     for more, told in (
+        ({"cloud": "nocloud"}, "nocloud"),
         ({"quickstart_network": "lonely"}, "no router connects it to an external network"),
         ({"quickstart_image": "debian"}, "correct quickstart_image"),
-        ({"cloud": "nocloud"}, "nocloud"),
         ({"quickstart_public_key": "none.pub"}, "the public key cannot be read"),
     ):
         ran = newcomer.play(**more, quickstart_folder=str(tmp_path / "other"))
         assert ran.returncode != 0 and told in ran.stdout, ran.stdout
         assert "Traceback" not in ran.stdout
     assert newcomer.cloud.servers("mycloud") == []
+
+
+def test_with_a_group_of_ones_own_none_is_made(newcomer: Newcomer) -> None:
+    shown = fine(newcomer.play(quickstart_group="default"))
+    assert "The node said" in shown and "making security group" not in shown
+    assert "security-groups" not in newcomer.config.read_text("utf-8")
 
 
 def test_check_mode_shows_the_configuration_and_makes_nothing(newcomer: Newcomer) -> None:

@@ -63,6 +63,7 @@ def prepare(wish: QuickstartWish, *, preview: bool = False, say: Say = lambda li
     if preview:
         return _previewed(wish, notes, kept)
     plan = None if kept else decide(wish, notes, say=say)
+    notes.write()  # only now: a mistyped cloud or an ambiguous choice leaves nothing behind
     key = _key(wish, notes)
     _give_key(wish, notes, key, say)
     changed = _start(wish, notes, say) if not wish.zookeeper else False
