@@ -26,6 +26,11 @@ options:
       - Path of Nodepool's secure file (C(secure.conf)). Its C(zookeeper-servers), C(zookeeper-tls) and C(diskimages)
         override those of O(config). Its C(zookeeper-auth) is the account of the module in ZooKeeper.
     type: path
+  settings:
+    description:
+      - Path of C(nodepool-settings.yaml), the options that Nodepool does not know. When unset, the file beside
+        O(config) is used if there is one; its name is that of O(config) with C(-settings) before C(.yaml).
+    type: path
   strict_config:
     description:
       - Make an unknown key in the configuration an error instead of a warning.

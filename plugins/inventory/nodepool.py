@@ -57,6 +57,10 @@ options:
     description:
       - Nodepool's C(secure.conf), where one is used.
     type: str
+  settings:
+    description:
+      - The C(nodepool-settings.yaml), where it is not beside O(nodepool_config).
+    type: str
   clouds_config:
     description:
       - The C(clouds.yaml) to use. When unset, openstacksdk's own search applies, beginning with
@@ -392,7 +396,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             clouds = [str(self.templar.template(cloud)) for cloud in self.get_option("clouds")]
             sources = listing.sources_of_clouds(clouds, wanted)
         else:
-            config = self._config(config_path, self._path("secure_config"))
+            config = self._config(config_path, self._path("secure_config"), self._path("settings"))
             for warning in config.warnings:
                 self.display.vv(f"{config_path}: {warning}")
             sources = listing.sources_of_config(config, wanted)
@@ -409,11 +413,11 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         plain = self._vaulted.yaml_file(found) if found else found
         return given if plain == found else plain
 
-    def _config(self, path: str, secure_path: str | None) -> NodepoolConfig:
+    def _config(self, path: str, secure_path: str | None, settings_path: str | None) -> NodepoolConfig:
         texts = [self._vaulted.text(one) if one else None for one in (path, secure_path)]
         if texts == [None, None]:
-            return load_config(path, secure_path)
-        files = read_files(path, secure_path)
+            return load_config(path, secure_path, settings_path)
+        files = read_files(path, secure_path, settings_path)
         return replace(files, text=texts[0] or files.text, secure_text=texts[1] or files.secure_text).parse()
 
     def _gathered(self, path: str, cache: bool) -> Gathering:

@@ -13,9 +13,11 @@ version_added: 0.1.0
 author:
   - The stackci.nodepool contributors (@stackci)
 description:
-  - Reads C(nodepool.yaml) as launcher and builder do and fails with all its problems.
+  - Reads C(nodepool.yaml), and C(nodepool-settings.yaml) if there is one, as launcher and builder do and fails with all
+    their problems.
   - Then returns every option of every section with its effective value and the origin of the value. The origin is the
-    section itself, a section above it, a parent of a diskimage, the secure file or the default.
+    section itself, a section above it, a parent of a diskimage, the label of the same name, the secure file or the
+    default.
   - Values that may be secret are masked. These are values of C(env-vars), C(userdata), C(metadata), C(meta),
     C(instance-properties), C(dynamic-instance-properties) and C(node-attributes), and all values that come from the
     environment.
@@ -87,15 +89,19 @@ settings:
     origin:
       description: >-
         The origin of the value. V(default), V(secure file), or the kind of section that has it, V(top), V(webapp),
-        V(label), V(diskimage), V(cloud-image), V(provider), V(pool), or C(diskimage) with the name of a parent.
+        V(label), V(diskimage), V(cloud-image), V(provider), V(pool), or C(diskimage) with the name of a parent, or
+        C(label) with the name of a label whose value its entry in a pool has.
+      type: str
+    file:
+      description: The path of the file that gives the value, null for defaults.
       type: str
     line:
       description: The line of the option in the file, null for defaults and for the secure file.
       type: int
   sample:
-    - {section: "providers[cloud1].pools[main]", option: max-servers, value: 10, origin: pool, line: 23}
-    - {section: "providers[cloud1].pools[main]", option: priority, value: 50, origin: provider, line: 14}
-    - {section: "providers[cloud1].pools[main]", option: auto-floating-ip, value: true, origin: default, line: null}
+    - {section: "providers[cloud1].pools[main]", option: max-servers, value: 10, origin: pool, file: n.yaml, line: 23}
+    - {section: "providers[cloud1].pools[main]", option: priority, value: 50, origin: provider, file: n.yaml, line: 14}
+    - {section: "providers[cloud1].pools[main]", option: networks, value: [], origin: default, file: null, line: null}
 """
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.config_showing import (

@@ -35,6 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="nodepool-webapp", description="Serves the state of a tree over HTTP.")
     parser.add_argument("--config", default="/etc/nodepool/nodepool.yaml", help="path of nodepool.yaml")
     parser.add_argument("--secure-config", help="path of secure.conf")
+    parser.add_argument("--settings", help="path of nodepool-settings.yaml, if it is not beside nodepool.yaml")
     parser.add_argument("--listen-address", help="replaces the value in nodepool.yaml")
     parser.add_argument("--port", type=int, help="replaces the value in nodepool.yaml")
     parser.add_argument("--cross-origin", action="store_true", help="allow pages of other sites to read the answers")
@@ -43,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="only check the configuration")
     wanted = parser.parse_args(arguments)
     set_malloc_options()
-    options = WebOptions(config=wanted.config, secure_config=wanted.secure_config)
+    options = WebOptions(config=wanted.config, secure_config=wanted.secure_config, settings=wanted.settings)
     notifier = Notifier()
 
     def started(listening: Listening) -> None:

@@ -18,21 +18,24 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.opti
     NODEPOOL,
     PARENT,
     PARENT_OR_FALSE,
+    SECURE,
     Option,
     Schema,
     keys_of,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.schema import (
     NODEPOOL_SCHEMA,
+    SETTINGS_SCHEMA,
     shown_default,
 )
 from conftest import ROOT
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 SCHEMA = ROOT / "docs" / "nodepool.schema.json"
+OWN_SCHEMA = ROOT / "docs" / "nodepool-settings.schema.json"
 MANUAL = ROOT / "docs" / "configuration.md"
-_PLACE = re.compile(r"(<!-- options of (\w+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
-"""Where the manual has a table; the name is that of the section's class."""
+_PLACE = re.compile(r"(<!-- options of (\w+)(?: in (\S+))? -->\n).*?(<!-- end -->\n)", re.DOTALL)
+"""Where the manual has a table: the name of the section's class, and the file if only its options are meant."""
 _INHERITED = {
     PARENT: "yes",
     PARENT_OR_FALSE: "yes, and `false` overrides",
@@ -47,20 +50,33 @@ def editor_schema() -> Schema:
     return {"$schema": DIALECT, "title": "nodepool.yaml of stackci.nodepool", **NODEPOOL_SCHEMA}
 
 
+def own_editor_schema() -> Schema:
+    """The schema of nodepool-settings.yaml as a document of its own."""
+    return {"$schema": DIALECT, "title": "nodepool-settings.yaml of stackci.nodepool", **SETTINGS_SCHEMA}
+
+
 def rendered_files() -> dict[Path, str]:
     """The text that belongs into each file."""
-    schema = json.dumps(editor_schema(), indent=2, ensure_ascii=False) + "\n"
-    manual = _PLACE.sub(lambda place: place[1] + table(getattr(types, place[2])) + place[3], MANUAL.read_text("utf-8"))
-    return {SCHEMA: schema, MANUAL: manual}
+    schemas = {SCHEMA: editor_schema(), OWN_SCHEMA: own_editor_schema()}
+    texts = {path: json.dumps(schema, indent=2, ensure_ascii=False) + "\n" for path, schema in schemas.items()}
+    manual = _PLACE.sub(
+        lambda place: place[1] + table(getattr(types, place[2]), place[3] or "") + place[4], MANUAL.read_text("utf-8")
+    )
+    return {**texts, MANUAL: manual}
 
 
-def table(cls: type) -> str:
-    """The options of a section as a table."""
+def table(cls: type, file: str = "") -> str:
+    """The options of a section as a table.
+
+    :param file: "" for those of nodepool.yaml and secure.conf.
+    """
+    chosen = {file} if file else {NODEPOOL, SECURE}
+    options = [option for option in keys_of(cls) if chosen & set(option.files)]
     from_parents = cls is types.Diskimage
-    mixed = any(NODEPOOL in option.files for option in keys_of(cls))
+    mixed = not file and any(NODEPOOL in option.files for option in options)
     heads = ["key", "default", *(["inherited"] if from_parents else []), "meaning"]
     lines = [heads, ["---"] * len(heads)]
-    for option in keys_of(cls):
+    for option in options:
         inherited = [_INHERITED[option.inherits]] if from_parents else []
         lines.append([_key(option), _default(option), *inherited, _meaning(option, mixed)])
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
@@ -68,7 +84,7 @@ def table(cls: type) -> str:
 
 def tables() -> list[str]:
     """The sections whose tables the manual has."""
-    return [name for _start, name, _end in _PLACE.findall(MANUAL.read_text("utf-8"))]
+    return [found[2] for found in _PLACE.finditer(MANUAL.read_text("utf-8"))]
 
 
 def _key(option: Option) -> str:

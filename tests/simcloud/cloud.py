@@ -57,7 +57,8 @@ class Cloud:
         self.volumes = VolumeState(self.settings, scheduler)
         self.images = ImageState(config, project_id, folder / "images", scheduler)
         owner = (identity.user_id, project_id)
-        self.machines = Machines(self.settings, self.network, self.volumes, scheduler, self.random, owner)
+        services = (self.network, self.volumes)
+        self.machines = Machines(self.settings, *services, scheduler, self.random, owner, config.server_groups)
         self.flavors = {flavor.id: flavor for flavor in config.flavors}
         self.keypairs = keypairs = {name: _keypair(name) for name in config.keypairs}
         self.views = ServerViews(f"{self.url}/compute/v2.1", self.network, self.settings)
@@ -164,6 +165,8 @@ class Cloud:
                 "key_name": server.wish.key_name,
                 "security_groups": server.wish.security_groups,
                 "volumes": server.volumes,
+                "hints": server.wish.hints,
+                "host": server.host,
                 "host_keys": self.host_keys.get(server.id, []),
             }
             for server in self.machines.servers.values()

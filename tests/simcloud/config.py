@@ -38,7 +38,9 @@ DEFAULT_QUOTA = {
     "floating_ips": 50,
     "volumes": 10,
     "gigabytes": 1000,
+    "server_group_members": 10,
 }
+GROUP_POLICIES = ("affinity", "anti-affinity", "soft-affinity", "soft-anti-affinity")
 KEY_TYPES = ("ed25519", "ecdsa", "rsa")
 
 
@@ -122,6 +124,7 @@ class Settings:
     :ivar images_rewritten: the cloud writes each image that arrives anew, in its own format.
     :ivar object_store: the cloud has swift, and a user may have glance import images from it by tasks.
     :ivar clock_offset: seconds by which the clock of keystone is ahead; its tokens live as long as always.
+    :ivar hosts: how many hypervisors each zone has.
     :ivar cells_down: no cell answers: listings are empty, a question about one server gets 500, no zone is available.
     """
 
@@ -142,6 +145,7 @@ class Settings:
     clock_offset: float = 0.0
     azs: list[str] = field(default_factory=lambda: ["nova"])
     page_limit: int = 1000
+    hosts: int = 8
     password: str = "secret"
     images_become: str = ""
 
@@ -177,7 +181,7 @@ class Settings:
                 fresh[name] = None if value is None else ControlPlane(**{key: value[key] for key in value})
             elif name == "azs":
                 fresh[name] = [str(zone) for zone in value]
-            elif name == "page_limit":
+            elif name in ("page_limit", "hosts"):
                 fresh[name] = max(1, int(value))
             elif name in ("password", "images_become"):
                 fresh[name] = str(value)
@@ -185,6 +189,13 @@ class Settings:
                 raise ValueError(f"unknown setting {name!r}")
         for name, value in fresh.items():
             setattr(self, name, value)
+
+
+@dataclass(frozen=True)
+class ServerGroupConfig:
+    id: str
+    name: str
+    policy: str
 
 
 @dataclass
@@ -203,6 +214,7 @@ class CloudConfig:
     networks: list[NetworkConfig]
     keypairs: list[str]
     security_groups: list[str]
+    server_groups: list[ServerGroupConfig]
     settings: Settings
     seed: int
     guests: GuestConfig | None
@@ -255,11 +267,11 @@ def parse(document: Mapping[str, Any]) -> ServiceConfig:
 CLOUD_KEYS = frozenset(
     """region username password project flavors images networks keypairs security_groups
     seed guests identity_of boot delete shown_deleted quota_race quota latency plane token_life azs page_limit
-    clock_offset faults_in_lists double_addresses cells_down""".split()
+    clock_offset faults_in_lists double_addresses cells_down server_groups hosts""".split()
 )
 SETTING_KEYS = (
     *("boot", "delete", "shown_deleted", "quota_race", "quota", "latency", "plane", "token_life", "azs", "page_limit"),
-    *("password", "clock_offset", *SWITCHES),
+    *("hosts", "password", "clock_offset", *SWITCHES),
 )
 
 
@@ -282,6 +294,7 @@ def _parse_cloud(name: str, spec: Mapping[str, Any], subnets: _Subnets) -> Cloud
         networks=[_parse_network(name, entry, subnets, guests is not None) for entry in spec.get("networks", [])],
         keypairs=list(spec.get("keypairs", [])),
         security_groups=["default", *spec.get("security_groups", [])],
+        server_groups=[_parse_server_group(name, entry) for entry in spec.get("server_groups", [])],
         settings=settings,
         seed=int(spec.get("seed", 1)),
         guests=guests,
@@ -334,6 +347,13 @@ def _parse_image(cloud: str, spec: Mapping[str, Any] | str) -> ImageConfig:
         bool(spec.get("hidden", False)),
         spec.get("visibility", "shared"),
     )
+
+
+def _parse_server_group(cloud: str, spec: Mapping[str, Any]) -> ServerGroupConfig:
+    policy = spec.get("policy", "anti-affinity")
+    if policy not in GROUP_POLICIES:
+        raise ValueError(f"server_groups.policy is {policy!r}: use one of {', '.join(GROUP_POLICIES)}")
+    return ServerGroupConfig(spec.get("id") or stable_id(cloud, "server group", spec["name"]), spec["name"], policy)
 
 
 def _parse_network(cloud: str, spec: Mapping[str, Any] | str, subnets: _Subnets, guests: bool) -> NetworkConfig:

@@ -1,7 +1,10 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reading of nodepool.yaml and secure.conf into a :class:`NodepoolConfig`, or into a list of all their problems."""
+"""Reading of the configuration into a :class:`NodepoolConfig`, or into a list of all problems of its files.
+
+The files are nodepool.yaml, secure.conf and nodepool-settings.yaml.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +25,10 @@ from ..model.config.build_config import build
 from ..model.config.check import check, check_secure
 from ..model.config.lenient import as_nodepool_reads
 from ..model.config.messages import problems_of
-from ..model.config.options import Schema
+from ..model.config.options import SETTINGS, Schema
+from ..model.config.own_settings import check_settings
 from ..model.config.problems import Place, Problem, Source, split
-from ..model.config.schema import NODEPOOL_SCHEMA, SECURE_SCHEMA
+from ..model.config.schema import NODEPOOL_SCHEMA, SECURE_SCHEMA, SETTINGS_SCHEMA
 from ..model.config.substitution import expand
 from ..model.config.types import NodepoolConfig
 from ..model.errors import ConfigError, MissingLibraryError
@@ -47,11 +51,16 @@ def file_stamps(paths: Iterable[str]) -> dict[str, Stamp]:
     return stamps
 
 
+def settings_beside(path: str) -> str:
+    """Return the path of the settings that belong to a nodepool.yaml: ``NAME-settings.yaml`` for ``NAME.yaml``."""
+    return f"{os.path.splitext(path)[0]}-settings.yaml"
+
+
 @dataclass(frozen=True)
 class ConfigFiles:
-    """The texts of nodepool.yaml and, when there is one, secure.conf, as they were at one moment.
+    """The texts of nodepool.yaml and, where they exist, of secure.conf and nodepool-settings.yaml at one moment.
 
-    :param written: UNIX time at which the newer of the two was written.
+    :param written: UNIX time at which the newest of them was written.
     """
 
     path: str
@@ -59,6 +68,8 @@ class ConfigFiles:
     secure_path: str | None = None
     secure_text: str | None = field(default=None, repr=False)
     written: float = 0.0
+    settings_path: str | None = None
+    settings_text: str | None = field(default=None, repr=False)
 
     def parse(
         self, *, strict: bool = False, environ: Mapping[str, str] | None = None, part: bool = False
@@ -68,29 +79,46 @@ class ConfigFiles:
         :param part: True to allow that no file names the ZooKeeper servers; then there is a warning.
         :raises ConfigError: there are problems.
         """
-        secure_path = self.secure_path or "secure.conf"
         return parse_config(
-            self.text, self.path, self.secure_text, secure_path, strict=strict, environ=environ, part=part
+            self.text,
+            self.path,
+            self.secure_text,
+            self.secure_path or "secure.conf",
+            self.settings_text,
+            self.settings_path or SETTINGS,
+            strict=strict,
+            environ=environ,
+            part=part,
         )
 
 
-def read_files(path: str, secure_path: str | None = None, sleep: Callable[[float], None] = time.sleep) -> ConfigFiles:
+def read_files(
+    path: str,
+    secure_path: str | None = None,
+    settings_path: str | None = None,
+    *,
+    sleep: Callable[[float], None] = time.sleep,
+) -> ConfigFiles:
     """Read the files without looking at their content.
 
+    :param settings_path: None for the one beside nodepool.yaml, if there is one.
     :param sleep: called with 0.5 s, three times at most for each file, while the file does not exist.
-    :raises ConfigError: one cannot be read; the error has the problems of both.
+    :raises ConfigError: one cannot be read; the error has the problems of all.
     """
     problems: list[str] = []
-    texts: list[str] = []
-    asked = (path, secure_path) if secure_path else (path,)
+    texts: dict[str, str] = {}
+    beside = settings_beside(path)
+    own = settings_path or (beside if os.path.lexists(beside) else None)
+    asked = [one for one in (path, secure_path, own) if one]
     for one in asked:
         try:
-            texts.append(read_text(one, sleep))
+            texts[one] = read_text(one, sleep)
         except ConfigError as error:
             problems += error.problems
     if problems:
         raise ConfigError(problems)
-    return ConfigFiles(path, texts[0], secure_path or None, texts[1] if secure_path else None, written_at(asked))
+    secure_text, own_text = texts.get(secure_path or ""), texts.get(own or "")
+    return ConfigFiles(path, texts[path], secure_path or None, secure_text, written_at(asked), own, own_text)
 
 
 def written_at(paths: Iterable[str]) -> float:
@@ -101,28 +129,33 @@ def written_at(paths: Iterable[str]) -> float:
 def load_config(
     path: str,
     secure_path: str | None = None,
+    settings_path: str | None = None,
     *,
     strict: bool = False,
     environ: Mapping[str, str] | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> NodepoolConfig:
-    """Read nodepool.yaml and, when given, secure.conf.
+    """Read nodepool.yaml, when given secure.conf, and nodepool-settings.yaml.
+
+    :param settings_path: None for the one beside nodepool.yaml, if there is one.
 
     :param strict: unknown keys, keys that are written twice and providers of other drivers are errors, not warnings.
     :param environ: the variables for ``%(NODEPOOL_X)``; None for the environment of this process.
     :param sleep: called with 0.5 s, three times at most for each file, while the file does not exist.
-    :raises ConfigError: there are problems; the error has every problem and warning of both files.
+    :raises ConfigError: there are problems; the error has every problem and warning of all files.
     :raises MissingLibraryError: PyYAML or jsonschema is not installed.
     """
-    return read_files(path, secure_path, sleep).parse(strict=strict, environ=environ)
+    return read_files(path, secure_path, settings_path, sleep=sleep).parse(strict=strict, environ=environ)
 
 
-def read_source(path: str, *, secret: bool = False, sleep: Callable[[float], None] = time.sleep) -> Source:
+def read_source(
+    path: str, *, secret: bool = False, ours: bool = False, sleep: Callable[[float], None] = time.sleep
+) -> Source:
     """Return the content of one of the files with the place of each value, without checking its meaning.
 
     :raises ConfigError: the file cannot be read.
     """
-    return _read(read_text(path, sleep), path, os.environ, secret=secret)[0]
+    return _read(read_text(path, sleep), path, os.environ, secret=secret, ours=ours)[0]
 
 
 def parse_config(
@@ -130,6 +163,8 @@ def parse_config(
     path: str = "nodepool.yaml",
     secure_text: str | None = None,
     secure_path: str = "secure.conf",
+    settings_text: str | None = None,
+    settings_path: str = SETTINGS,
     *,
     strict: bool = False,
     environ: Mapping[str, str] | None = None,
@@ -140,6 +175,7 @@ def parse_config(
         environ = os.environ
     main, main_problems = _read(text, path, environ)
     secure, secure_problems = _read(secure_text or "", secure_path, environ, secret=True)
+    settings, settings_problems = _read(settings_text or "", settings_path, environ, ours=True)
     elsewhere = bool(secure_problems) or bool(secure.data and secure.data.get("zookeeper-servers"))
     if main.data is not None:
         found = _validate(main, NODEPOOL_SCHEMA) + check(main.data, zookeeper_elsewhere=elsewhere, part=part)
@@ -149,23 +185,29 @@ def parse_config(
     if secure.data is not None:
         found = _validate(secure, SECURE_SCHEMA) + check_secure(secure.data, main.data)
         secure_problems += _news(secure, found, secure_problems)
-    errors, warnings = split(main, main_problems, strict=strict)
-    secure_errors, secure_warnings = split(secure, secure_problems, strict=strict)
-    if errors or secure_errors:
-        raise ConfigError(errors + secure_errors, warnings + secure_warnings)
-    return build(main.data, secure.data, path=path, warnings=warnings + secure_warnings)
+    if settings.data is not None:
+        found = _validate(settings, SETTINGS_SCHEMA) + check_settings(settings.data, main.data)
+        settings_problems += _news(settings, found, settings_problems)
+    all_found = [(main, main_problems), (secure, secure_problems), (settings, settings_problems)]
+    told = [split(source, problems, strict=strict) for source, problems in all_found]
+    errors, warnings = ([text for one in told for text in one[place]] for place in (0, 1))
+    if errors:
+        raise ConfigError(errors, warnings)
+    return build(main.data, secure.data, settings.data, path=path, warnings=warnings)
 
 
-def _read(text: str, name: str, environ: Mapping[str, str], *, secret: bool = False) -> tuple[Source, list[Problem]]:
+def _read(
+    text: str, name: str, environ: Mapping[str, str], *, secret: bool = False, ours: bool = False
+) -> tuple[Source, list[Problem]]:
     """Return the data of *text* and its problems, without checking its meaning."""
     if is_encrypted(text):
         sentence = "is encrypted with ansible-vault: decrypt it, or let a playbook write it from a vaulted variable"
-        return Source(name, None, Place(1), (), secret=secret), [Problem((), sentence)]
+        return Source(name, None, Place(1), (), secret=secret, ours=ours), [Problem((), sentence)]
     expanded = expand(text, environ)
     document = read_yaml(expanded.text, secret=secret)
     problems = [*expanded.problems, *document.problems]
     data = document.data
-    source = Source(name, data, document.places, expanded.lines, secret=secret, hidden=expanded.values)
+    source = Source(name, data, document.places, expanded.lines, secret=secret, hidden=expanded.values, ours=ours)
     if data is not None and not isinstance(data, dict):
         kind = "list" if isinstance(data, list) else "single value"
         keys = "zookeeper-servers: and diskimages:" if secret else "labels: and providers:"

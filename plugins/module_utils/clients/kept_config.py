@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The last valid configuration, kept on this host for the time in which nodepool.yaml cannot be used.
 
-The copy holds the texts of nodepool.yaml and secure.conf, so it is as secret as they are: a file of mode 0600 in a
-folder that no other user may write to.
+The copy holds the texts of nodepool.yaml, secure.conf and nodepool-settings.yaml, so it is as secret as they are: a
+file of mode 0600 in a folder that no other user may write to.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from glob import glob
 
-from .config_file import ConfigFiles
+from .config_file import ConfigFiles, settings_beside
 from .private_file import open_private_folder, write_private
 from .text_file import LARGEST_FILE
 
@@ -27,7 +27,7 @@ SERVICES = "/var/lib/nodepool/*/sessions"
 """The folders of the services that the roles install, by their defaults."""
 FORGET = 7 * 86400.0
 """Age in seconds from which a copy is deleted if its nodepool.yaml no longer exists."""
-_FIELDS = ("text", "secure_text")
+_FIELDS = ("text", "secure_text", "settings_text")
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def keep(folder: str, files: ConfigFiles) -> None:
     :raises ConfigError: the copy cannot be written.
     """
     os.close(open_private_folder(folder))
-    path, digest = os.path.join(folder, _name(files.path, files.secure_path)), _digest(files)
+    path, digest = os.path.join(folder, _name(files.path, files.secure_path, files.settings_path)), _digest(files)
     former = _read(path, {os.geteuid()})
     if former is not None and (former.digest, former.files.written) == (digest, files.written):
         return
@@ -58,19 +58,20 @@ def keep(folder: str, files: ConfigFiles) -> None:
     _forget_removed(folder)
 
 
-def find(folders: Collection[str], path: str, secure_path: str | None) -> Kept | None:
+def find(folders: Collection[str], path: str, secure_path: str | None, settings_path: str | None = None) -> Kept | None:
     """Return the newest copy of the configuration in these files; None when there is none.
 
     :param folders: looked into before the folders of services.
     """
     found = []
     for folder in dict.fromkeys([*folders, *sorted(glob(SERVICES))]):
-        kept = _read(os.path.join(folder, _name(path, secure_path)), set(_trusted(path)))
+        kept = _read(os.path.join(folder, _name(path, secure_path, settings_path)), set(_trusted(path)))
         if kept is not None:
             own = {name: getattr(kept.files, name) for name in _FIELDS}
-            found.append(
-                Kept(ConfigFiles(path, secure_path=secure_path, written=kept.files.written, **own), kept.digest)
+            files = ConfigFiles(
+                path, secure_path=secure_path, settings_path=settings_path, written=kept.files.written, **own
             )
+            found.append(Kept(files, kept.digest))
     return max(found, key=lambda kept: kept.files.written, default=None)
 
 
@@ -93,8 +94,10 @@ def _trusted(path: str) -> Iterator[int]:
         yield os.stat(path).st_uid
 
 
-def _name(path: str, secure_path: str | None) -> str:
-    named = json.dumps([os.path.realpath(path), secure_path and os.path.realpath(secure_path)])
+def _name(path: str, secure_path: str | None, settings_path: str | None) -> str:
+    """Return the name of the copy; a settings file beside nodepool.yaml does not count: it may come and go."""
+    elsewhere = [settings_path] if settings_path and settings_path != settings_beside(path) else []
+    named = json.dumps([os.path.realpath(path), *(one and os.path.realpath(one) for one in (secure_path, *elsewhere))])
     return _name_of(hashlib.sha256(named.encode()).hexdigest()[:16])
 
 
@@ -103,7 +106,8 @@ def _name_of(key: str) -> str:
 
 
 def _digest(files: ConfigFiles) -> str:
-    return hashlib.sha256(json.dumps([files.text, files.secure_text]).encode()).hexdigest()
+    settings = [files.settings_text] if files.settings_text is not None else []
+    return hashlib.sha256(json.dumps([files.text, files.secure_text, *settings]).encode()).hexdigest()
 
 
 def _read(path: str, owners: Collection[int]) -> Kept | None:
@@ -116,13 +120,13 @@ def _read(path: str, owners: Collection[int]) -> Kept | None:
         found = os.fstat(fd)
         if not stat.S_ISREG(found.st_mode) or found.st_uid not in owners or found.st_mode & 0o077:
             return None
-        data = file.read(3 * LARGEST_FILE)
+        data = file.read(4 * LARGEST_FILE)
     try:
         document = json.loads(data)
-        texts = {name: document[name] for name in _FIELDS}
+        texts = {"settings_text": None, **{name: document[name] for name in _FIELDS if name in document}}
         files = ConfigFiles("", written=float(document["written"]), **texts)
     except (ValueError, KeyError, TypeError):
         return None
-    if not isinstance(files.text, str) or not isinstance(files.secure_text, str | None):
+    if not isinstance(files.text, str) or not all(isinstance(text, str | None) for text in list(texts.values())):
         return None
     return Kept(files, _digest(files)) if document.get("digest") == _digest(files) else None

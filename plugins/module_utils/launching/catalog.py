@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..model import reasons
-from ..model.cloud import Flavor, Image, Network, SecurityGroup
+from ..model.cloud import Flavor, Image, Network, SecurityGroup, ServerGroup
 from ..model.config.types import ImageSettings, Pool, PoolLabel
 from ..model.errors import CloudRefused
 from ..model.lines import word_for
@@ -23,6 +23,7 @@ from .resolver import (
     group_problems,
     is_arriving,
     resolve_networks,
+    resolve_server_group,
     uploads_problem,
 )
 
@@ -40,6 +41,7 @@ class Catalog:
     zones: Sequence[str] | None = None
     keypairs: Sequence[str] | None = None
     security_groups: Sequence[SecurityGroup] | None = None
+    server_groups: Sequence[ServerGroup] | None = None
     images: Mapping[str, Sequence[Image]] = field(default_factory=dict)
     uploads: Mapping[str, Sequence[Image]] = field(default_factory=dict)
     image_names: Sequence[str] | None = None
@@ -54,6 +56,7 @@ def misses(pool: Pool, label: PoolLabel, catalog: Catalog) -> list[str]:
         *_zones(pool, catalog.zones),
         *_keypair(label, catalog.keypairs),
         *group_problems(pool, catalog.security_groups),
+        *resolve_server_group(label, catalog.server_groups)[1],
     ]
 
 

@@ -25,6 +25,8 @@ ALLOWED = "allowed"
 """The creates of one flavor with one image: the account may not do what they ask for."""
 SUCCESS = "success"
 """Creates of one flavor with one image that work: the cloud refuses them for a trouble of its own."""
+MEMBERS = "members"
+"""Room for members in the server group of one label."""
 REACH = "reach"
 """Servers that answer by ssh in the networks of one label, in one zone."""
 
@@ -173,10 +175,16 @@ RULES = (
     ),
     Rule(
         owner.CAPACITY,
+        "no room for another member in the server group",
+        words=r"too many servers in group|server_group_members is over",
+        resource=MEMBERS,
+    ),
+    Rule(
+        owner.CAPACITY,
         "a quota or a limit is exhausted",
         types=frozenset({"OverQuota", "QuotaExceeded"}),
         words=r"quota(?!.{0,120}(could not be found|\bexists\b))|limitexceeded"
-        r"|limit exceeded|is over (a )?limit|too many servers in group"
+        r"|limit exceeded|is over (a )?limit"
         r"|maximum number of \S+( ips)?( allowed)? ?(\(\d+\) )?exceeded",
     ),
     Rule(
@@ -276,6 +284,18 @@ RULES = (
         names="network",
     ),
     Rule(
+        owner.LABEL,
+        "the server group does not exist",
+        statuses=_these(400, 404),
+        words=r"(instance|server) ?group.{0,80}(not found|could not be found)",
+        names="server group",
+    ),
+    Rule(
+        owner.LABEL,
+        "the cloud does not support the policy of the server group",
+        words=r"server ?group policy is not supported",
+    ),
+    Rule(
         owner.US,
         "the name of the server is taken",
         calls=SERVERS,
@@ -291,8 +311,7 @@ RULES = (
         words=r"invalid input for field/attribute|user.?data too large|metadata property (key|value)"
         r"|request entity too large|invalid metadata|user data needs to be valid|block device mapping is invalid"
         r"|invalid config_drive|config drive option|block device \S+ is not bootable|ephemeral disks requested"
-        r"|swap drive requested|blank volumes|volume (size )?\S* ?is (too small|smaller)|(duplicate|bad) networks"
-        r"|(instance|server) ?group.{0,80}(not found|could not be found|not supported)",
+        r"|swap drive requested|blank volumes|volume (size )?\S* ?is (too small|smaller)|(duplicate|bad) networks",
     ),
     Rule(owner.LABEL, "what the create sends is too large", calls=SERVERS, statuses=_these(413)),
     Rule(

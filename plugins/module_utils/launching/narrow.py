@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from ..model.bounded_text import bounded
+from ..model.config.types import PoolLabel
 from ..model.freeze import ANSWERING, Evidence, Freeze
 from ..model.owner import ACCOUNT, CAPACITY
 from ..model.resources import UNCOUNTED
@@ -22,11 +24,14 @@ from .known_answers import (
     ALLOWED,
     CREATES,
     HOSTS,
+    MEMBERS,
     REACH,
     SUCCESS,
 )
 
-_KINDS = (HOSTS, ADDRESSES, CREATES, ALLOWED, UNCOUNTED, SUCCESS, REACH)
+_KINDS = (HOSTS, ADDRESSES, CREATES, ALLOWED, UNCOUNTED, SUCCESS, REACH, MEMBERS)
+LONGEST_PLACEMENT = 120
+"""Largest size of what restricts the hosts, in bytes of the name of the resource."""
 FIRST_PAUSE = 3.0
 """Seconds until the first trial after something seemed to be used up."""
 ENOUGH = 4
@@ -38,11 +43,17 @@ _IMAGE, _ZONE, _RIGHT = " with ", " in zone ", "right to create servers"
 
 @dataclass(frozen=True)
 class Shape:
-    """What decides which hosts and addresses a node needs: the names of its flavor, image and networks."""
+    """What decides which hosts and addresses a node needs: the names of its flavor, image and networks.
+
+    :ivar placement: what else restricts its hosts: the server group and the hints of its label, in words.
+    :ivar group: the name of its server group, "" for none.
+    """
 
     flavor: str = ""
     image: str = ""
     networks: tuple[str, ...] = ()
+    placement: str = ""
+    group: str = ""
 
     def narrow_name(self, kind: str, zone: str | None) -> str:
         """Return the name of the narrow resource of a *kind* that a node of this shape needs in the zone.
@@ -50,7 +61,7 @@ class Shape:
         Hosts are named with the image: its properties may ask for hosts that others do not need.
         """
         if kind == HOSTS:
-            return f"hosts for {self.flavor}{_IMAGE}{self.image}" + (f"{_ZONE}{zone}" if zone else "")
+            return f"hosts for {self.flavor}{self._restricted}{_IMAGE}{self.image}" + (f"{_ZONE}{zone}" if zone else "")
         networks = ", ".join(self.networks) or "its network"
         if kind == ADDRESSES:
             return f"addresses in {networks}"
@@ -60,13 +71,26 @@ class Shape:
             return f"{_RIGHT} of {self.flavor}{_IMAGE}{self.image}"
         if kind == SUCCESS:
             return f"success with creates of {self.flavor}{_IMAGE}{self.image}"
+        if kind == MEMBERS:
+            return f"members of server group {self.group or '?'}"
         if kind == UNCOUNTED:
             return f"room in other quotas for {self.flavor}{_IMAGE}{self.image}"
         return _RIGHT
 
     def narrow_needs(self, zone: str | None) -> tuple[str, ...]:
         """Return all narrow resources that a node of this shape needs in the zone."""
-        return tuple(self.narrow_name(kind, zone) for kind in _KINDS)
+        return tuple(self.narrow_name(kind, zone) for kind in _KINDS if self.group or kind != MEMBERS)
+
+    @property
+    def _restricted(self) -> str:
+        """Others with the same flavor do not wait for hosts that only a group or hints keep this node from."""
+        return f" ({bounded(self.placement, LONGEST_PLACEMENT)})" if self.placement else ""
+
+
+def shape_of(flavor: str, label: PoolLabel, networks: tuple[str, ...]) -> Shape:
+    """Return the shape of the nodes of a label, with the names of its flavor and networks."""
+    own = label.launches
+    return Shape(flavor, label.image_name, networks, own.placement, own.server_group or "")
 
 
 def refused_narrow(

@@ -10,11 +10,13 @@ min-ram, for which Nodepool documents the choice.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol, TypeVar
 
 from ..clients.openstack.addresses import DeadEnds, NetworkRoles, floating_networks, lacks_public_network
-from ..model.cloud import Flavor, Image, Network, SecurityGroup
+from ..model.cloud import Flavor, Image, Network, SecurityGroup, ServerGroup
+from ..model.config.options import SETTINGS
 from ..model.config.types import ImageSettings, Pool, PoolLabel
 from ..model.errors import CloudRefused
 from ..model.offered import listed, not_offered
@@ -59,6 +61,7 @@ ARRIVING = frozenset({"saving", "importing", "uploading"})
 """Statuses of an image that will most likely become active."""
 COMING = ARRIVING | {"queued"}
 """Statuses of an image whose upload may be under way."""
+_ID = re.compile(r"[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
 
 
 def choose_flavor(flavors: Iterable[Flavor], flavor_name: str | None, min_ram: int = 0) -> Flavor:
@@ -168,6 +171,32 @@ def group_problems(pool: Pool, groups: Sequence[SecurityGroup] | None) -> Iterat
         elif not found:
             names = sorted(group.name or group.id for group in groups)
             yield not_offered("security group", name, names, "correct security-groups of the pool")
+
+
+def resolve_server_group(label: PoolLabel, groups: Sequence[ServerGroup] | None) -> tuple[str | None, list[str]]:
+    """Return (the id of the label's server group, what is wrong); None without a group, or while it is not known.
+
+    :param groups: None when nothing is known: then only an id is taken as it is, and nova judges it.
+    """
+    wanted = label.launches.server_group
+    if wanted is None:
+        return None, []
+    if groups is None:
+        return (wanted if is_id(wanted) else None), []
+    found = _meant(wanted, groups)
+    remedy = f"server-group of the label in {SETTINGS}"
+    if len(found) == 1:
+        return found[0].id, []
+    if found:
+        return None, [_several("server groups", wanted, found, f"use an id in {remedy}")]
+    return None, [
+        not_offered("server group", wanted, sorted(group.name or group.id for group in groups), f"correct {remedy}")
+    ]
+
+
+def is_id(text: str) -> bool:
+    """Return True for what nova takes for the id of a server group."""
+    return _ID.fullmatch(text) is not None
 
 
 def choose_image(settings: ImageSettings, images: Sequence[Image]) -> Image | None:

@@ -48,11 +48,13 @@ def server_spec(
     label: PoolLabel,
     image: ImageSettings,
     network_ids: tuple[str, ...],
+    group_id: str | None,
     request: Mapping[str, Any],
     site: str,
 ) -> ServerSpec:
     """Return the create of a launch. Flavor and image come from the launch record.
 
+    :param group_id: the id of the server group, None for no group.
     :param request: the values for dynamic-instance-properties.
     :param site: the id of the tree.
     """
@@ -69,6 +71,7 @@ def server_spec(
         userdata=label.userdata,
         boot_from_volume=label.boot_from_volume,
         volume_size=label.volume_size,
+        scheduler_hints={**label.launches.scheduler_hints, **({"group": group_id} if group_id else {})},
     )
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from .errors import CloudError
 from .resources import Limits, Resources
@@ -181,6 +182,14 @@ class SecurityGroup:
 
 
 @dataclass(frozen=True)
+class ServerGroup:
+    """A server group of nova, whose policy decides about the hosts of its members."""
+
+    id: str
+    name: str
+
+
+@dataclass(frozen=True)
 class Port:
     """A port with its fixed addresses; *server_id* is neutron's device_id, "" for a port without a device."""
 
@@ -247,6 +256,7 @@ class ServerSpec:
     userdata: str | None = None
     boot_from_volume: bool = False
     volume_size: int = 50
+    scheduler_hints: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ NARROW = (
     "addresses in ",
     "right to ",
     "room in other quotas for ",
+    "members of ",
     "success with creates of ",
     ANSWERING,
 )

@@ -22,6 +22,7 @@ Options = TypeVar("Options", bound=ConfigOptions)
 TREE_ARGUMENTS: dict[str, Any] = {
     "config": {"type": "path", "default": "/etc/nodepool/nodepool.yaml"},
     "secure_config": {"type": "path"},
+    "settings": {"type": "path"},
     "strict_config": {"type": "bool", "default": False},
 }
 """Described by the doc fragment ``tree``."""

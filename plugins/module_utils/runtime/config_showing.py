@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..clients.config_file import read_source
+from ..clients.config_file import read_source, settings_beside
 from ..reporting.info.config import DEFAULT, setting_rows
 from ..reporting.info.fields import refuse_unknown
 from .arguments import NAMES, TREE_ARGUMENTS, load
@@ -29,7 +30,9 @@ def show(module: AnsibleModule) -> dict[str, Any]:
     params = module.params
     config = load(module, former=False)
     secure = read_source(params["secure_config"], secret=True) if params["secure_config"] else None
-    rows = setting_rows(config, read_source(params["config"]), secure)
+    own = params["settings"] or settings_beside(params["config"])
+    settings = read_source(own, ours=True) if os.path.lexists(own) else None
+    rows = setting_rows(config, read_source(params["config"]), secure, settings)
     asked = params["sections"]
     refuse_unknown("sections", asked, (row["section"] for row in rows), "there is no section")
     wanted = [row for row in rows if not asked or row["section"] in asked]

@@ -3,10 +3,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Check whether a configuration file can be used, before it replaces the one in use.
 
-``python -m …plugin_utils.loop.validate --nodepool FILE | --secure FILE | --clouds FILE  [--folder DIR]``
+``python -m …plugin_utils.loop.validate --nodepool|--secure|--settings|--clouds FILE [--folder DIR]``
 
-With ``--folder`` the other file is read from that folder: secure.conf for a new nodepool.yaml, and vice versa. When the
-file cannot be used the exit code is 1, with a line for each problem. Values are never shown.
+With ``--folder`` the other files are read from that folder. ``--without-settings`` leaves nodepool-settings.yaml out:
+for a nodepool.yaml to which a new one belongs that is written next. When the file cannot be used the exit code is 1,
+with a line for each problem. Values are never shown.
 """
 
 from __future__ import annotations
@@ -23,22 +24,23 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.text_file
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.yaml_document import read_yaml
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError, NodepoolError
 
-MAIN, SECURE = "nodepool.yaml", "secure.conf"
+MAIN, SECURE, SETTINGS = "nodepool.yaml", "secure.conf", "nodepool-settings.yaml"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Check one file; return the exit code."""
     parser = argparse.ArgumentParser(prog="validate", description="Says whether a configuration file can be used.")
     chosen = parser.add_mutually_exclusive_group(required=True)
-    for kind in ("nodepool", "secure", "clouds"):
+    for kind in ("nodepool", "secure", "settings", "clouds"):
         chosen.add_argument(f"--{kind}", metavar="FILE")
     parser.add_argument("--folder", type=Path, help="where the others are")
+    parser.add_argument("--without-settings", action="store_true", help="do not read nodepool-settings.yaml")
     options = parser.parse_args(arguments)
     try:
         if options.clouds:
             _check_clouds(options.clouds)
         else:
-            _load(options.nodepool, options.secure, options.folder)
+            _load(options)
     except ConfigError as error:
         for problem in error.problems:
             print(problem, file=sys.stderr)
@@ -51,12 +53,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _load(main_file: str | None, secure_file: str | None, folder: Path | None) -> None:
+def _load(options: argparse.Namespace) -> None:
+    main_file, secure_file, settings_file, folder = options.nodepool, options.secure, options.settings, options.folder
     if folder is not None:
         main_file = main_file or _there(folder / MAIN)
         secure_file = secure_file or _there(folder / SECURE)
+        settings_file = settings_file or (None if options.without_settings else _there(folder / SETTINGS))
     if main_file is not None:
-        load_config(main_file, secure_file)
+        load_config(main_file, secure_file, settings_file)
 
 
 def _check_clouds(path: str) -> None:

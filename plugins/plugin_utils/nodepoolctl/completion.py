@@ -34,7 +34,7 @@ function __{program}
 end
 complete -c {program} -a '(__{program})'""",
 }
-COMMON = ("-c", "--config", "-s", "--secure-config", "--clouds-config", "-o", "--output")
+COMMON = ("-c", "--config", "-s", "--secure-config", "--settings", "--clouds-config", "-o", "--output")
 """Options of every verb that take a value."""
 LISTS = {
     "node": ("list", "nodes", "id"),

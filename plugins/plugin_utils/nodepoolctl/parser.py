@@ -31,6 +31,7 @@ ENVIRONMENT = {
 CONNECTION = (
     Option("config", ("-c", "--config"), "path of nodepool.yaml ($NODEPOOL_CONFIG, /etc/nodepool/nodepool.yaml)"),
     Option("secure_config", ("-s", "--secure-config"), "path of secure.conf ($NODEPOOL_SECURE_CONFIG)"),
+    Option("settings", ("--settings",), "path of nodepool-settings.yaml (the one beside nodepool.yaml)"),
     Option("clouds_config", ("--clouds-config",), "path of clouds.yaml (openstacksdk's search path)"),
     Option("strict_config", ("--strict-config",), "unknown keys in nodepool.yaml are errors", {"action": "store_true"}),
 )

@@ -15,14 +15,14 @@ from urllib.parse import urlencode
 from tests.simcloud import microversion
 from tests.simcloud.answers import Answer, Refusal, html_page, nova_error
 from tests.simcloud.call import Call
-from tests.simcloud.compute import create, listing
+from tests.simcloud.compute import create, listing, placement
 from tests.simcloud.compute.machines import Machines
 from tests.simcloud.compute.quota import Usage
 from tests.simcloud.compute.server import Server
 from tests.simcloud.compute.views import ServerViews, limits
-from tests.simcloud.config import FlavorConfig, Settings
+from tests.simcloud.config import FlavorConfig, ServerGroupConfig, Settings
 from tests.simcloud.microversion import Version
-from tests.simcloud.paging import BadPage, cut
+from tests.simcloud.paging import BadPage, cut, parse_limit
 from tests.simcloud.timing import iso_micro
 
 UPDATED = "2013-07-23T11:33:21Z"
@@ -143,6 +143,8 @@ class ComputeApi:
                 known = [] if self._settings.cells_down else self._settings.azs
                 zones = [{"zoneName": name, "zoneState": {"available": True}, "hosts": None} for name in known]
                 return Answer(200, {"availabilityZoneInfo": zones})
+            case "GET", ["os-server-groups"]:
+                return Answer(200, {"server_groups": [self._group(item, version) for item in self._group_page(call)]})
             case "GET", ["os-keypairs"]:
                 return Answer(200, {"keypairs": [_keypair(row, version) for row in self._keypairs.values()]})
             case "GET", ["os-keypairs", name]:
@@ -231,6 +233,7 @@ class ComputeApi:
 
     def _create(self, call: Call, version: Version) -> Answer:
         wish, minimum, maximum = create.check(call.document("server"), version, self._around)
+        wish.hints = placement.hints_of(call.json(), self._machines.groups)
         servers = self._machines.create(wish, minimum, maximum, call.effects)
         first = servers[0]
         body = {
@@ -262,6 +265,18 @@ class ComputeApi:
                 lines = text.splitlines()
                 return Answer(200, {"output": "\n".join(lines[-int(length) :] if length is not None else lines)})
         raise nova_error(400, f"There is no such action: {name}")
+
+    def _group_page(self, call: Call) -> list[ServerGroupConfig]:
+        start, limit = int(call.first("offset") or 0), parse_limit(call.first("limit"), 1000)
+        return list(self._machines.groups.values())[start : start + limit]
+
+    def _group(self, group: ServerGroupConfig, version: Version) -> dict[str, Any]:
+        row: dict[str, Any] = {"id": group.id, "name": group.name, "members": self._machines.members(group.id)}
+        later, former = {"policy": group.policy, "rules": {}}, {"policies": [group.policy], "metadata": {}}
+        row |= later if version >= (2, 64) else former
+        if version >= (2, 13):
+            row |= {"project_id": self._machines.project_id, "user_id": self._user_id}
+        return row
 
     def _full_keypair(self, name: str, version: Version) -> dict[str, Any]:
         row: dict[str, Any] = _keypair(self._keypairs[name], version)["keypair"]

@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tests.simcloud.answers import Refusal, nova_error
-from tests.simcloud.compute import quota
+from tests.simcloud.compute import placement, quota
 from tests.simcloud.compute.server import Server, Wish
-from tests.simcloud.config import FlavorConfig, Settings
+from tests.simcloud.config import UNLIMITED, FlavorConfig, ServerGroupConfig, Settings
 from tests.simcloud.faults import Rule
 from tests.simcloud.network.state import NetworkState
 from tests.simcloud.timing import Scheduler, iso
@@ -45,6 +45,7 @@ class Machines:
         scheduler: Scheduler,
         source: random.Random,
         owner: tuple[str, str],
+        groups: Sequence[ServerGroupConfig] = (),
         listener: Callable[[str, Server], None] = lambda event, server: None,
     ) -> None:
         self.servers: dict[str, Server] = {}
@@ -56,6 +57,7 @@ class Machines:
         self._scheduler = scheduler
         self._source = source
         self._user_id, self._project_id = owner
+        self.groups = {group.id: group for group in groups}
         self.listener = listener
         self._turn = 0
 
@@ -76,7 +78,27 @@ class Machines:
         if maximum < minimum:
             raise nova_error(403, "Maximum number of ports exceeded")
         number = self._allowed(wish.flavor, minimum, maximum)
+        group, most = placement.group_of(wish.hints), self._settings.quota["server_group_members"]
+        if group and most != UNLIMITED and len(self.members(group)) + number > most:
+            raise nova_error(403, "Quota exceeded, too many servers in group")
         return [self._accept(_numbered(wish, index, number), effects) for index in range(number)]
+
+    @property
+    def project_id(self) -> str:
+        return self._project_id
+
+    def members(self, group: str) -> list[str]:
+        """Return the ids of the servers of a group, those in ERROR included."""
+        return [server.id for server in self.servers.values() if placement.group_of(server.wish.hints) == group]
+
+    def _find_host(self, server: Server) -> str:
+        """Return a host of the zone that passes the filters; "" when there is none."""
+        zone = [f"{server.az}-host{number + 1}" for number in range(self._settings.hosts)]
+        group = placement.group_of(server.wish.hints)
+        policy = self.groups[group].policy if group else ""
+        placed = {other.id: other.host for other in self.servers.values() if other.host} if server.wish.hints else {}
+        left = placement.hosts_left(zone, server.wish.hints, policy, self.members(group) if group else (), placed)
+        return left[self._source.randrange(len(left))] if left else ""
 
     def _check_name(self, name: str) -> None:
         """nova compares the names in lower case, those of servers in ERROR or being deleted included."""
@@ -140,12 +162,16 @@ class Machines:
             delay = float(options.get("seconds", 0.5))
             self._scheduler.later(delay, lambda: self._fail(server, code, message))
             return
+        host = self._find_host(server)
+        if not host:
+            self._fail(server, 500, NO_HOST)
+            return
         problem = self._equip(server)
         if problem is not None:
             self._strip(server)
             self._fail(server, 500, problem)
             return
-        server.host = f"{server.az}-host{self._source.randrange(1, 9)}"
+        server.host = host
         server.placed = True
         server.task_state = "spawning"
         server.networked = True

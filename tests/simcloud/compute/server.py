@@ -33,6 +33,7 @@ class Wish:
     volumes: list[tuple[int, bool]]
     description: str | None = None
     tags: list[str] = field(default_factory=list)
+    hints: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

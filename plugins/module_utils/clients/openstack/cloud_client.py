@@ -22,6 +22,7 @@ from ...model.cloud import (
     ReachedAddresses,
     SecurityGroup,
     Server,
+    ServerGroup,
     ServerSpec,
     Volume,
 )
@@ -276,6 +277,11 @@ class CloudClient:
             lambda document: [shapes.keypair_name(item) for item in json_values.sequence(document, "keypairs")],
             answer.document,
         )
+
+    def list_server_groups(self) -> list[ServerGroup]:
+        """Return the project's server groups, in one answer: nova sends up to a thousand of them."""
+        document = self._rest.call("compute", "GET", "/os-server-groups", key="server_groups").document
+        return self._made("GET /os-server-groups", shapes.server_groups, document)
 
     def images_named(self, name_or_id: str) -> list[Image]:
         """Return the image with this id, or else all images with this exact name: see :meth:`CloudImages.named`."""

@@ -21,6 +21,7 @@ from ...model.cloud import (
     Port,
     SecurityGroup,
     Server,
+    ServerGroup,
     ServerSpec,
     Volume,
 )
@@ -220,6 +221,12 @@ def _admits_ssh(rule: Mapping[str, Any]) -> bool:
     )
 
 
+def server_groups(document: Json) -> list[ServerGroup]:
+    """Return the server groups of nova's list."""
+    rows = json_values.sequence(document, "server_groups")
+    return [ServerGroup(json_values.ident(row), json_values.optional_text(row, "name")) for row in rows]
+
+
 def _project(document: Json) -> str:
     """Return the project that owns a thing of neutron; "" when the document does not tell."""
     return json_values.optional_text(document, "project_id") or json_values.optional_text(document, "tenant_id")
@@ -327,4 +334,4 @@ def create_body(spec: ServerSpec) -> dict[str, Any]:
         server["config_drive"] = spec.config_drive
     if spec.userdata is not None:
         server["user_data"] = base64.b64encode(spec.userdata.encode()).decode("ascii")
-    return {"server": server}
+    return {"server": server, **({"os:scheduler_hints": dict(hints)} if (hints := spec.scheduler_hints) else {})}

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from ...clients.config_file import Stamp, read_files, written_at
+from ...clients.config_file import Stamp, read_files
 from ...clients.kept_config import find, keep
 from ...clients.private_file import FolderNotPrivate
 from ...model.config.types import NodepoolConfig
@@ -75,7 +75,7 @@ class ConfigSource:
         return self._read(names=False)
 
     def stamps(self) -> Mapping[str, Stamp]:
-        """Return the stamps of nodepool.yaml and secure.conf."""
+        """Return the stamps of nodepool.yaml, secure.conf and nodepool-settings.yaml."""
         return self._options.stamps()
 
     def cloud_stamps(self) -> Mapping[str, Stamp]:
@@ -87,7 +87,8 @@ class ConfigSource:
 
         :param names: True to check also that the configuration has what other options choose.
         """
-        options = replace(self._options, files=read_files(self._options.config, self._options.secure_config))
+        mine = self._options
+        options = replace(mine, files=read_files(mine.config, mine.secure_config, mine.settings))
         config = options.load() if names else options.reload()
         if self._folder and self._keeps and options.files is not None:
             try:
@@ -99,7 +100,7 @@ class ConfigSource:
     def _former(self) -> tuple[NodepoolConfig, float] | None:
         if not self._folder:
             return None
-        kept = find([self._folder], self._options.config, self._options.secure_config)
+        kept = find([self._folder], self._options.config, self._options.secure_config, self._options.settings)
         if kept is None:
             return None
         try:
@@ -108,8 +109,7 @@ class ConfigSource:
             return None
 
     def _written(self) -> float:
-        secure = self._options.secure_config
-        return written_at([self._options.config, *([secure] if secure else [])])
+        return max((stamp[0] / 1e9 for stamp in self._options.stamps().values()), default=0.0)
 
 
 def told(path: str, written: float, problems: list[str], former: float) -> str:

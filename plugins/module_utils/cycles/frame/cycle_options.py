@@ -14,6 +14,7 @@ from ...clients.config_file import (
     Stamp,
     file_stamps,
     read_files,
+    settings_beside,
 )
 from ...model.api_timeouts import ApiTimeouts
 from ...model.config.types import NodepoolConfig, Provider
@@ -33,6 +34,7 @@ class ConfigOptions:
 
     :param config: path of nodepool.yaml.
     :param secure_config: path of secure.conf.
+    :param settings: path of nodepool-settings.yaml; None for the one beside nodepool.yaml, if there is one.
     :param strict_config: True to treat warnings about the configuration as errors.
     :param clouds_config: path of clouds.yaml; None for the places where openstacksdk looks for it.
     :param api_timeout: seconds without an answer after which a call of a cloud's API is given up.
@@ -43,6 +45,7 @@ class ConfigOptions:
 
     config: str
     secure_config: str | None = None
+    settings: str | None = None
     strict_config: bool = False
     clouds_config: str | None = None
     api_timeout: float = ApiTimeouts().silence
@@ -60,7 +63,7 @@ class ConfigOptions:
 
         :raises ConfigError: with all problems.
         """
-        files = self.files or read_files(self.config, self.secure_config)
+        files = self.files or read_files(self.config, self.secure_config, self.settings)
         return files.parse(strict=self.strict_config, part=self.part)
 
     def load(self) -> NodepoolConfig:
@@ -71,8 +74,9 @@ class ConfigOptions:
         return self.reload()
 
     def stamps(self) -> dict[str, Stamp]:
-        """Return the stamps that change when nodepool.yaml or secure.conf is written."""
-        return file_stamps([self.config, *([self.secure_config] if self.secure_config else [])])
+        """Return the stamps that change when nodepool.yaml, secure.conf or nodepool-settings.yaml is written."""
+        settings = self.settings or settings_beside(self.config)
+        return file_stamps([self.config, *([self.secure_config] if self.secure_config else []), settings])
 
     def cloud_stamps(self) -> dict[str, Stamp]:
         """Return the stamps that change when clouds.yaml is written."""

@@ -13,23 +13,31 @@ from . import types
 from .drivers import OURS
 from .inheritance import merged
 from .options import (
+    LABEL,
+    UPPER,
     Option,
     Raw,
     options_of,
     section_of,
 )
+from .own_settings import laid_over
 
 T = TypeVar("T")
 
 
 def build(
-    main: Raw, secure: Raw | None = None, *, path: str = "", warnings: Iterable[str] = ()
+    main: Raw,
+    secure: Raw | None = None,
+    settings: Raw | None = None,
+    *,
+    path: str = "",
+    warnings: Iterable[str] = (),
 ) -> types.NodepoolConfig:
-    """Return the configuration made of *main* and *secure* together.
+    """Return the configuration made of *main*, *secure* and *settings* together.
 
-    Both must have passed the schema and :mod:`check`; providers of other drivers are left out.
+    They must have passed the schema and :mod:`check`; providers of other drivers are left out.
     """
-    secure = secure or {}
+    main, secure = laid_over(main, settings or {}), secure or {}
     whole = {
         **main,
         **{key: secure[key] for key in ("zookeeper-servers", "zookeeper-tls") if secure.get(key)},
@@ -37,7 +45,9 @@ def build(
         "diskimages": _diskimages(main, secure),
         "providers": [item for item in main.get("providers") or [] if (item.get("driver") or OURS) == OURS],
     }
-    config = _made(types.NodepoolConfig, whole, {}, path=path, warnings=tuple(warnings))
+    labels = _part(options_of(types.NodepoolConfig)["labels"], whole, {}) if whole.get("labels") else {}
+    above = {LABEL: {name: label.launches for name, label in labels.items()}}
+    config = _made(types.NodepoolConfig, whole, above, path=path, warnings=tuple(warnings))
     servers = _with_one_chroot(config.zookeeper.servers)
     providers = {name: _offering(provider) for name, provider in config.providers.items()}
     return replace(config, zookeeper=replace(config.zookeeper, servers=servers), providers=providers)
@@ -46,13 +56,13 @@ def build(
 def _made(cls: type[T], item: Raw, above: Mapping[str, Any], **more: Any) -> T:
     """Return an object of a section from its entry.
 
-    :param above: the sections around it by their kind.
+    :param above: the sections around it by their kind; for LABEL what labels say of launches, by the label's name.
     :param more: attributes that no key gives.
     """
     options = options_of(cls)
     own = {name: option for name, option in options.items() if option.part is None}
     made = cls(**more, **{name: value for name, option in own.items() for value in _value(name, option, item, above)})
-    around = {**above, section_of(cls).kind: made}
+    around = above if cls in (types.Label, types.PoolLabel) else {**above, section_of(cls).kind: made}
     parts = {
         name: option for name, option in options.items() if option.joined or (option.part and _given(option, item))
     }
@@ -70,7 +80,9 @@ def _value(name: str, option: Option, item: Raw, above: Mapping[str, Any]) -> tu
         return ((option.read or _plain)(item[option.key]),)
     if option.derive is not None:
         return (option.derive(item),)
-    return (getattr(above[option.inherits], name),) if option.inherits in above else ()
+    kind = UPPER.get(option.inherits, (option.inherits,))[0]
+    upper = above[LABEL].get(item["name"]) if kind == LABEL and LABEL in above else above.get(kind)
+    return (getattr(upper, name),) if upper is not None else ()
 
 
 def _part(option: Option, item: Raw, around: Mapping[str, Any]) -> Any:

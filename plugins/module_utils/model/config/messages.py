@@ -14,13 +14,14 @@ from typing import Any, TypeAlias
 from ..lines import joined, word_for
 from .drivers import OPTIONS_OF_OTHER_DRIVERS
 from .former_keys import became_of
+from .options import NODEPOOL, SETTINGS
 from .problems import (
     Path,
     Problem,
     Source,
     shown,
 )
-from .schema import NODEPOOL_SCHEMA
+from .schema import NODEPOOL_SCHEMA, SETTINGS_SCHEMA
 
 SchemaError: TypeAlias = Any
 """``jsonschema.ValidationError``; this layer imports no library."""
@@ -65,8 +66,8 @@ def suggestion(word: str, known: Iterable[str], least: float = 0.6) -> str:
 
 
 @functools.cache
-def _places() -> Mapping[str, Sequence[str]]:
-    """Return for each key of nodepool.yaml the sections that have it, such as ``providers.pools``."""
+def _places(file: str) -> Mapping[str, Sequence[str]]:
+    """Return for each key of a file the sections that have it, such as ``providers.pools``."""
     found: dict[str, list[str]] = {}
 
     def visit(schema: Mapping[str, Any], section: str) -> None:
@@ -78,23 +79,27 @@ def _places() -> Mapping[str, Sequence[str]]:
             if isinstance(inner, Mapping):
                 visit(inner, section)
 
-    visit(NODEPOOL_SCHEMA, "")
+    visit({NODEPOOL: NODEPOOL_SCHEMA, SETTINGS: SETTINGS_SCHEMA}[file], "")
     return found
 
 
 def _place(key: str) -> str:
     """Return a sentence with the sections that have *key*; "" when it is in none, or in many."""
-    sections = _places().get(key, ())
-    if not 0 < len(sections) <= _MOST_PLACES:
-        return ""
-    return f"it belongs to {' or '.join(section or 'the top' for section in sections)} of nodepool.yaml"
+    nodepool = _places(NODEPOOL).get(key, ())
+    settings = [section for section in _places(SETTINGS).get(key, ()) if section not in nodepool]
+    found = [
+        f"{' or '.join(section or 'the top' for section in sections)} of {file}"
+        for file, sections in ((NODEPOOL, nodepool), (SETTINGS, settings))
+        if 0 < len(sections) <= _MOST_PLACES
+    ]
+    return f"it belongs to {', or to '.join(found)}" if found else ""
 
 
 def _problems(error: SchemaError, source: Source) -> Iterator[Problem]:
     path: Path = tuple(error.absolute_path)
     rule = str(error.validator)
     if rule == "additionalProperties":
-        yield from _unknown_keys(error, path)
+        yield from _unknown_keys(error, path, source)
     elif rule == "required":
         # The validator reports each missing key separately, but names the key only in its English message.
         missing = [repr(key) for key in error.validator_value if key not in error.instance]
@@ -111,11 +116,15 @@ def _problems(error: SchemaError, source: Source) -> Iterator[Problem]:
         yield Problem(path, _out_of_range(error, path, source))
 
 
-def _unknown_keys(error: SchemaError, path: Path) -> Iterator[Problem]:
+def _unknown_keys(error: SchemaError, path: Path, source: Source) -> Iterator[Problem]:
     known = list(error.schema.get("properties", {}))
     patterns = list(error.schema.get("patternProperties", {}))
     for key in error.instance:
         if key in known or (*path, key) in _ELSEWHERE or any(re.search(pattern, key) for pattern in patterns):
+            continue
+        remedy = suggestion(key, known, _SAME_KEY) or _place(key) or "remove it"
+        if source.ours:
+            yield Problem((*path, key), f"is not a known key here: {remedy}")
             continue
         drivers = OPTIONS_OF_OTHER_DRIVERS.get(key)
         former = became_of(path, key)
@@ -124,7 +133,6 @@ def _unknown_keys(error: SchemaError, path: Path) -> Iterator[Problem]:
         elif drivers and path[:1] == ("providers",):
             message = f"is an option of the {_either(drivers)} driver and is ignored: remove it"
         else:
-            remedy = suggestion(key, known, _SAME_KEY) or _place(key) or "remove it"
             message = f"is not a known key here and is ignored: {remedy}"
         yield Problem((*path, key), message, "lenient")
 

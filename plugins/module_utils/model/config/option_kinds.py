@@ -69,7 +69,7 @@ def switch(meaning: str, default: bool | None = None, **more: Any) -> Any:
     return _value("boolean", meaning, default, more)
 
 
-def seconds(meaning: str, default: int, *, least: int = 0, **more: Any) -> Any:
+def seconds(meaning: str, default: int | None, *, least: int = 0, **more: Any) -> Any:
     """Declare a whole number of seconds."""
     rules: Schema = {"minimum": least, "maximum": MOST_SECONDS, "x-unit": "seconds"}
     return _value("integer", meaning, default, more, **rules)

@@ -27,7 +27,7 @@ Schema = dict[str, Any]
 Raw = Mapping[str, Any]
 Kind = TypeVar("Kind", bound=type)
 
-NODEPOOL, SECURE = "nodepool.yaml", "secure.conf"
+NODEPOOL, SECURE, SETTINGS = "nodepool.yaml", "secure.conf", "nodepool-settings.yaml"
 """The files that an option may be in."""
 
 PARENT, PARENT_OR_FALSE = "parent", "parent, or false"
@@ -35,7 +35,12 @@ PARENT, PARENT_OR_FALSE = "parent", "parent, or false"
 APPENDED, MERGED = "appended to the parent's", "laid over the parent's"
 POOL, PROVIDER = "pool", "provider"
 """*inherits* of an option that has the value of a section around its own when it has none itself."""
-ABOVE = (POOL, PROVIDER)
+LABEL, LABEL_OR_PROVIDER = "label", "label's, or the provider"
+"""*inherits* of an option of a pool's label: it has the value of the label at the top of the file. If that has none
+either, the provider's present value counts where the option is used."""
+ABOVE = (POOL, PROVIDER, LABEL, LABEL_OR_PROVIDER)
+UPPER = {POOL: (POOL,), PROVIDER: (PROVIDER,), LABEL: (LABEL,), LABEL_OR_PROVIDER: (LABEL, PROVIDER)}
+"""*inherits* → the kinds of sections to look at, in this order."""
 
 MOST_SECONDS = 10**9
 MOST = 10**12

@@ -107,6 +107,7 @@ class Source:
     """A file that was read: its data and the place of each value.
 
     *secret*: no value of the file may be shown. *hidden*: texts from the environment, which may not be shown either.
+    *ours*: only this collection reads the file, so a key that it does not know is an error.
     """
 
     name: str
@@ -116,6 +117,7 @@ class Source:
     """The line of the file for each line of the text that was read."""
     secret: bool = False
     hidden: frozenset[str] = frozenset()
+    ours: bool = False
 
     def may_show(self, path: Path, value: Any) -> bool:
         """Return True when a message may show *value*."""

@@ -16,6 +16,7 @@ from .options import (
     ABOVE,
     NODEPOOL,
     SECURE,
+    SETTINGS,
     Option,
     Schema,
     keys_of,
@@ -24,7 +25,10 @@ from .options import (
 
 
 def section_schema(cls: type, file: str) -> Schema:
-    """Return the schema of the entries of a section in a file."""
+    """Return the schema of the entries of a section in a file.
+
+    The rules of whole entries are those of nodepool.yaml: the other files have only a part of each entry.
+    """
     declared = section_of(cls)
     keys = list(keys_of(cls, file))
     schema: Schema = {
@@ -33,9 +37,8 @@ def section_schema(cls: type, file: str) -> Schema:
         "properties": {option.key: option_schema(option, file) for option in keys},
         "required": [option.key for option in keys if option.required],
         "additionalProperties": False,
-        **declared.rules,
     }
-    return declared.wrap(schema)
+    return declared.wrap({**schema, **declared.rules}) if file == NODEPOOL else schema
 
 
 def option_schema(option: Option, file: str) -> Schema:
@@ -58,4 +61,8 @@ NODEPOOL_SCHEMA = section_schema(types.NodepoolConfig, NODEPOOL)
 SECURE_SCHEMA = {
     **section_schema(types.NodepoolConfig, SECURE),
     "description": "secure.conf: the secrets. It replaces or completes what nodepool.yaml says.",
+}
+SETTINGS_SCHEMA = {
+    **section_schema(types.NodepoolConfig, SETTINGS),
+    "description": "nodepool-settings.yaml: what Nodepool does not know about things that nodepool.yaml defines.",
 }

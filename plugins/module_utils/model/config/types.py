@@ -18,6 +18,7 @@ from typing import Any
 
 from ..resources import Limits
 from .drivers import OTHER_DRIVERS, OURS
+from .launch_settings import LaunchSettings
 from .limit_keys import (
     LIMITS,
     OTHER_LIMIT,
@@ -60,13 +61,14 @@ from .options import (
     POOL,
     PROVIDER,
     SECURE,
+    SETTINGS,
     Raw,
     Schema,
     private_keys,
     section,
 )
 
-BOTH = (NODEPOOL, SECURE)
+BOTH, NAMED = (NODEPOOL, SECURE), (NODEPOOL, SETTINGS)
 WINRM_PORT = 5986
 CONFIG_DRIVE = "Give servers a config drive; the cloud's choice when absent."
 IMAGE_ACCOUNT = "Account that Ansible uses on the node."
@@ -195,11 +197,12 @@ class Webapp:
 class Label:
     """A top-level label. 0 means off for both numbers."""
 
-    name: str = needed_text("Name of the label.", **SERVER_NAME)
+    name: str = needed_text("Name of the label.", files=NAMED, **SERVER_NAME)
     min_ready: int = count("Nodes to keep ready; 0 or less for none.", 0, least=None, unit="nodes", read=at_least(0))
     max_ready_age: int = seconds(
         "Ready nodes older than this are deleted; 0 or less switches it off.", 0, least=-MOST_SECONDS, read=at_least(0)
     )
+    launches: LaunchSettings = joined(LaunchSettings)
 
 
 @section(
@@ -301,7 +304,7 @@ class PoolLabel:
     Exactly one of *diskimage* and *cloud_image* is set.
     """
 
-    name: str = needed_text("Name of a label at the top of the file.", **SERVER_NAME)
+    name: str = needed_text("Name of a label at the top of the file.", files=NAMED, **SERVER_NAME)
     diskimage: str | None = text(
         "A diskimage of this provider; exactly one of diskimage and cloud-image is needed. With a diskimage that the "
         "provider does not list, the label is not offered here.",
@@ -328,6 +331,7 @@ class PoolLabel:
     userdata: str | None = text("User data for cloud-init.", private=True)
     networks: tuple[str, ...] = texts("Names or ids of networks.", inherits=POOL)
     host_key_checking: bool = switch("Wait until the node answers by ssh.", True, inherits=POOL)
+    launches: LaunchSettings = joined(LaunchSettings)
 
     @property
     def image_name(self) -> str:
@@ -344,7 +348,7 @@ class PoolLabel:
 class Pool:
     """A pool of a provider. *limits* has the configured limits of instances, cores, ram, volumes and volume-gb."""
 
-    name: str = needed_text("Name of the pool.", **ZNODE_NAME)
+    name: str = needed_text("Name of the pool.", files=NAMED, **ZNODE_NAME)
     priority: int = count("The smallest is used first.", 100, least=None, inherits=PROVIDER)
     limits: Limits = derived(limits_of)
     ignore_provider_quota: bool = switch("Look only at the limits of this pool.", False)
@@ -356,7 +360,7 @@ class Pool:
     node_attributes: Mapping[str, Any] | None = anything(
         "Passed to the requestor of the node.", type=["object", "null"], private=True
     )
-    labels: Mapping[str, PoolLabel] = parts("Labels that this pool offers.", PoolLabel)
+    labels: Mapping[str, PoolLabel] = parts("Labels that this pool offers.", PoolLabel, files=NAMED)
 
     @property
     def max_servers(self) -> float:
@@ -377,7 +381,7 @@ class Pool:
 class Provider:
     """A provider of the openstack driver."""
 
-    name: str = needed_text("Name of the provider.", **ZNODE_NAME)
+    name: str = needed_text("Name of the provider.", files=NAMED, **ZNODE_NAME)
     cloud: str = needed_text("Name of the cloud in clouds.yaml.")
     region_name: str | None = text("Region of the cloud.", minLength=1)
     priority: int = count(
@@ -402,7 +406,7 @@ class Provider:
     port_cleanup_interval: int = seconds("Time between two clean-ups of ports; 0 switches them off.", 600)
     diskimages: Mapping[str, ProviderDiskimage] = parts("Diskimages to upload to this provider.", ProviderDiskimage)
     cloud_images: Mapping[str, CloudImage] = parts("Images that are in the cloud already.", CloudImage)
-    pools: Mapping[str, Pool] = parts("Pools of the provider.", Pool)
+    pools: Mapping[str, Pool] = parts("Pools of the provider.", Pool, files=NAMED)
 
 
 @section(
@@ -446,9 +450,9 @@ class NodepoolConfig:
     max_hold_age: int = seconds(
         "Held nodes are released after this; 0 or less switches it off.", 0, least=-MOST_SECONDS, read=at_least(0)
     )
-    labels: Mapping[str, Label] = parts("Labels that can be asked for.", Label)
+    labels: Mapping[str, Label] = parts("Labels that can be asked for.", Label, files=NAMED)
     diskimages: Mapping[str, Diskimage] = parts("Images that are built here.", Diskimage, files=BOTH)
-    providers: Mapping[str, Provider] = parts("Clouds to use.", Provider)
+    providers: Mapping[str, Provider] = parts("Clouds to use.", Provider, files=NAMED)
     tenant_limits: Mapping[str, Limits] = parts(
         "Limits for the nodes of one tenant.",
         TenantLimit,

@@ -14,13 +14,17 @@ from typing import Any
 from ...model.config.inheritance import lineage
 from ...model.config.limit_keys import LIMIT_KEYS
 from ...model.config.options import (
-    ABOVE,
+    LABEL,
+    LABEL_OR_PROVIDER,
+    PROVIDER,
+    UPPER,
     Option,
     options_of,
     section_of,
 )
+from ...model.config.own_settings import laid_over, place_in_settings
 from ...model.config.problems import Path, Source, path_text
-from ...model.config.types import PRIVATE_SECTIONS, Diskimage, NodepoolConfig, Pool
+from ...model.config.types import PRIVATE_SECTIONS, Diskimage, NodepoolConfig, Pool, PoolLabel, ZooKeeperSettings
 
 MASK = "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER"
 """The text that Ansible itself shows in place of a secret."""
@@ -38,53 +42,84 @@ class _Section:
     upper: tuple[_Section, ...] = ()
 
 
-def setting_rows(config: NodepoolConfig, source: Source, secure: Source | None = None) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class _Files:
+    """What was read. *labels*: the labels at the top, by name."""
+
+    source: Source
+    settings: Source | None
+    labels: Mapping[str, _Section]
+
+    def place(self, given: _Section, key: str) -> tuple[Source, Path]:
+        """Return the file and the path in it that give the value of a key."""
+        if self.settings is not None:
+            path = place_in_settings(self.source.data, given.path, self.settings.data)
+            if path is not None and self.settings.value_at((*path, key)) is not None and key != "name":
+                return self.settings, (*path, key)
+        return self.source, (*given.path, key)
+
+
+def setting_rows(
+    config: NodepoolConfig, source: Source, secure: Source | None = None, settings: Source | None = None
+) -> list[dict[str, Any]]:
     """Return all options in the order of the manual.
 
     :param source: the content of nodepool.yaml.
     :param secure: the content of secure.conf.
+    :param settings: the content of nodepool-settings.yaml.
     """
-    top = _Section((), source.data or {}, "top")
-    rows = [*_zookeeper(config, source, top), *_rows(config, source, top)]
+    raw = laid_over(source.data or {}, (settings.data if settings is not None else None) or {})
+    labels = {
+        item["name"]: _Section(("labels", at), item, f"{LABEL} {item['name']}")
+        for at, item in enumerate(raw.get("labels") or [])
+    }
+    top, files = _Section((), raw, "top"), _Files(source, settings, labels)
+    rows = [*_zookeeper(config, files, top), *_rows(config, files, top, {})]
     for row in rows:
         if row["section"] == "top" and secure is not None and (secure.data or {}).get(row["option"]):
-            row.update(origin=SECURE_FILE, line=None)
+            row.update(origin=SECURE_FILE, file=secure.name, line=None)
     return rows
 
 
-def _zookeeper(config: NodepoolConfig, source: Source, top: _Section) -> Iterator[dict[str, Any]]:
+def _zookeeper(config: NodepoolConfig, files: _Files, top: _Section) -> Iterator[dict[str, Any]]:
     zookeeper = config.zookeeper
     servers = [f"{item.host}:{item.port}{item.chroot}" for item in zookeeper.servers]
-    yield _row(source, top, "zookeeper-servers", servers)
-    yield _row(source, top, "zookeeper-tls", zookeeper.tls and dataclasses.asdict(zookeeper.tls))
+    yield _row(files, top, "zookeeper-servers", servers)
+    yield _row(files, top, "zookeeper-tls", zookeeper.tls and dataclasses.asdict(zookeeper.tls))
     auth = zookeeper.auth
     shown = None if auth is None else {"scheme": auth.scheme, "username": auth.username, "protect": auth.protect}
-    yield _row(source, top, "zookeeper-auth", shown)
-    yield from _options(zookeeper, source, top)
+    yield _row(files, top, "zookeeper-auth", shown)
+    yield from _options(zookeeper, files, top, {})
 
 
-def _rows(values: Any, source: Source, section: _Section) -> Iterator[dict[str, Any]]:
-    """Yield the options of a section, and after them those of the sections in it."""
-    yield from _options(values, source, section)
+def _rows(values: Any, files: _Files, section: _Section, above: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the options of a section, and after them those of the sections in it.
+
+    :param above: the sections around it, by their kind.
+    """
+    yield from _options(values, files, section, above)
     if isinstance(values, Pool):
         for key, resource in LIMIT_KEYS.items():
-            yield _row(source, section, key, values.limits[resource])
+            yield _row(files, section, key, values.limits[resource])
+    around = {**above, section_of(type(values)).kind: values}
     for name, option in options_of(type(values)).items():
         made = getattr(values, name)
-        if option.part is None or option.joined or option.read is not None:
+        if option.part is None or option.read is not None or option.part is ZooKeeperSettings:
             continue
-        if option.many:
-            for part in _parts(option, source, section):
+        if option.joined:
+            yield from _options(made, files, section, above)
+        elif option.many:
+            for part in _parts(option, files, section):
                 if part.raw["name"] in made:
-                    yield from _rows(made[part.raw["name"]], source, part)
+                    yield from _rows(made[part.raw["name"]], files, part, around)
         else:
-            kind = section_of(option.part).kind
-            yield from _rows(
-                made, source, _Section((*section.path, option.key), section.raw.get(option.key) or {}, kind)
+            inner = _Section(
+                (*section.path, option.key), section.raw.get(option.key) or {}, section_of(option.part).kind
             )
+            yield from _rows(made, files, inner, around)
 
 
-def _parts(option: Option, source: Source, section: _Section) -> Iterator[_Section]:
+def _parts(option: Option, files: _Files, section: _Section) -> Iterator[_Section]:
     """Yield the entries of a list with what they inherit from; of several entries with the same name only the last."""
     if option.part is None:
         raise AssertionError(f"{option.key} has no section")
@@ -95,7 +130,9 @@ def _parts(option: Option, source: Source, section: _Section) -> Iterator[_Secti
         name: _Section((*section.path, option.key, place), entries[place], kind, (section, *section.upper))
         for name, place in last.items()
     }
-    for part in named.values():
+    for name, part in named.items():
+        if option.part is PoolLabel and name in files.labels:
+            part = dataclasses.replace(part, upper=(files.labels[name], *part.upper))
         yield _with_parents(part, named) if option.part is Diskimage else part
 
 
@@ -106,28 +143,35 @@ def _with_parents(image: _Section, images: Mapping[str, _Section]) -> _Section:
     return dataclasses.replace(image, upper=upper)
 
 
-def _options(values: Any, source: Source, section: _Section) -> Iterator[dict[str, Any]]:
+def _options(values: Any, files: _Files, section: _Section, above: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the options of a section that are single values."""
     for name, option in options_of(type(values)).items():
         if option.part is None and name not in ("name", "limits"):
+            value = getattr(values, name)
+            if value is None and option.inherits == LABEL_OR_PROVIDER and PROVIDER in above:
+                value = getattr(above[PROVIDER], name)
             upper = tuple(one for one in section.upper if _hands_down(one, option))
-            yield _row(source, dataclasses.replace(section, upper=upper), option.key, getattr(values, name))
+            yield _row(files, dataclasses.replace(section, upper=upper), option.key, value)
 
 
 def _hands_down(upper: _Section, option: Option) -> bool:
     """Return True when an option without a value has that of a section above, or of a parent of its diskimage."""
-    return bool(option.inherits) and (option.inherits not in ABOVE or upper.kind == option.inherits)
+    if option.inherits not in UPPER:
+        return bool(option.inherits)
+    return any(upper.kind == kind or upper.kind.startswith(f"{kind} ") for kind in UPPER[option.inherits])
 
 
-def _row(source: Source, section: _Section, key: str, value: Any) -> dict[str, Any]:
+def _row(files: _Files, section: _Section, key: str, value: Any) -> dict[str, Any]:
     """Return the row of one option."""
     given = next((part for part in (section, *section.upper) if part.raw.get(key) is not None), None)
+    source, path = files.place(given, key) if given is not None else (files.source, ())
     return {
-        "section": path_text(source.data, section.path) or "top",
+        "section": path_text(files.source.data, section.path) or "top",
         "option": key,
         "value": _shown(key, value, source.hidden),
         "origin": given.kind if given is not None else DEFAULT,
-        "line": source.line_of((*given.path, key)) if given is not None else None,
+        "file": source.name if given is not None else None,
+        "line": source.line_of(path) if given is not None else None,
     }
 
 

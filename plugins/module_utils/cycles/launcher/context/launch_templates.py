@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ....launching.catalog import image_misses
-from ....launching.narrow import Shape
+from ....launching.narrow import shape_of
 from ....launching.resolver import choose_flavor, choose_image, is_arriving, resources_of, upload_problem
 from ....launching.snapshot import LabelOffer
 from ....model import reasons
@@ -106,7 +106,7 @@ def label_template(
     need = resources_of(pool, label, flavor, floats=actor.known.floats(pool, label))
     image_id, upload, why = image_of(context, actor, settings, label, where)
     if why is None:
-        shape = Shape(flavor.name, label.image_name, label.networks or pool.networks)
+        shape = shape_of(flavor.name, label, label.networks or pool.networks)
         offer = LabelOffer(need, shape=shape)
         return LaunchTemplate(offer, settings, flavor, image_id, upload)
     permanent = why.code in reasons.WITHOUT_IMAGE

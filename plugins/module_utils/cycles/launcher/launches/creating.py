@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from ....launching import machine, record
 from ....launching.create_checks import Unfit, unfit
-from ....launching.resolver import choose_flavor, resolve_networks
+from ....launching.resolver import choose_flavor, resolve_networks, resolve_server_group
 from ....launching.spec import server_spec
 from ....model import reasons
 from ....model.cloud import ServerSpec
@@ -115,18 +115,24 @@ def _lacks(ongoing: LaunchInProgress, text: str) -> bool:
 def prepare_create(context: Context, ongoing: LaunchInProgress, now: float) -> ServerSpec | Unfit | None:
     """Begin an attempt and send its record to ZooKeeper; it must be stored before :func:`send_create` is called.
 
-    :return: the server to create; None while the networks that it needs are not known yet; why nova would refuse it.
+    :return: the server to create; None while networks or a server group that it needs are not known yet; why nova would
+        refuse it.
     """
     fact = ongoing.actor.known.networks
     known = fact.want(now)
     if known is None and (ongoing.networks or ongoing.pool.auto_floating_ip or is_awaited(fact, now)):
         return None
+    groups = ongoing.actor.known.server_groups.want(now) if ongoing.label.launches.server_group is not None else None
     network_ids, wrong = resolve_networks(ongoing.pool, ongoing.label, known)
     wrong += ongoing.actor.known.floating_problems(ongoing.pool, ongoing.label, now)
+    group_id, wrong_group = resolve_server_group(ongoing.label, groups)
+    wrong += wrong_group
     if wrong:
         _lacks(ongoing, "; ".join(wrong))
         return None
-    problem = unfit(_spec(context, ongoing, network_ids), ongoing.label.dynamic_instance_properties)
+    if group_id is None and ongoing.label.launches.server_group is not None:
+        return None
+    problem = unfit(_spec(context, ongoing, network_ids, group_id), ongoing.label.dynamic_instance_properties)
     if problem is not None:
         return problem
     launch = ongoing.launch
@@ -135,12 +141,16 @@ def prepare_create(context: Context, ongoing: LaunchInProgress, now: float) -> S
     context.save(launch, batch)
     batch.send_later()
     ongoing.busy = True
-    return _spec(context, ongoing, network_ids)
+    return _spec(context, ongoing, network_ids, group_id)
 
 
-def _spec(context: Context, ongoing: LaunchInProgress, network_ids: tuple[str, ...]) -> ServerSpec:
+def _spec(
+    context: Context, ongoing: LaunchInProgress, network_ids: tuple[str, ...], group_id: str | None
+) -> ServerSpec:
     provider, pool, label = ongoing.actor.provider, ongoing.pool, ongoing.label
-    return server_spec(ongoing.launch, provider, pool, label, ongoing.image, network_ids, ongoing.request, context.site)
+    return server_spec(
+        ongoing.launch, provider, pool, label, ongoing.image, network_ids, group_id, ongoing.request, context.site
+    )
 
 
 def send_create(context: Context, ongoing: LaunchInProgress, spec: ServerSpec, answered: Answered) -> None:

@@ -15,7 +15,7 @@ from ....clients.zookeeper.locks import Held
 from ....launching.builds import Build
 from ....launching.known_answers import REACH
 from ....launching.machine import Failure, LaunchRules
-from ....launching.narrow import Shape
+from ....launching.narrow import Shape, shape_of
 from ....model.cloud import Flavor, Server
 from ....model.config.types import ImageSettings, Pool, PoolLabel
 from ....model.launch import Launch, Phase
@@ -120,18 +120,19 @@ class LaunchInProgress:
     @property
     def shape(self) -> Shape:
         """What decides which hosts and addresses it needs."""
-        return Shape(self.flavor, self.label.image_name, self.networks)
+        return shape_of(self.flavor, self.label, self.networks)
 
     @property
     def rules(self) -> LaunchRules:
-        """The provider's settings for launches."""
-        provider = self.actor.provider
-        return LaunchRules(provider.launch_timeout, provider.launch_retries)
+        """The settings for launches: the label's, or else the provider's."""
+        provider, own = self.actor.provider, self.label.launches.launch_timeout
+        return LaunchRules(provider.launch_timeout if own is None else own, provider.launch_retries)
 
     @property
     def boot_timeout(self) -> float:
         """The most seconds from an address to an answer by ssh."""
-        return self.actor.provider.boot_timeout
+        own = self.label.launches.boot_timeout
+        return self.actor.provider.boot_timeout if own is None else own
 
     @property
     def is_queued(self) -> bool:

@@ -303,7 +303,7 @@ class Launches:
             self._advanced(ongoing, server, before, now, first=first)
 
     def _fail_if_overdue(self, ongoing: LaunchInProgress, text: str, now: float, grace: float = 0.0) -> None:
-        if now - ongoing.launch.started > ongoing.actor.provider.launch_timeout + grace:
+        if now - ongoing.launch.started > ongoing.rules.launch_timeout + grace:
             self._outcomes.fail(ongoing, Failure.TIMEOUT, text, now, CLOUD)
 
     def _verdict(self, ongoing: LaunchInProgress, failure: Failure, server: Server | None, now: float) -> Verdict:

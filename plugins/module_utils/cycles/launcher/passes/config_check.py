@@ -140,6 +140,7 @@ def look_at(client: CloudClient, config: NodepoolConfig, provider: Provider) -> 
     own = _read(looked, client.list_own_images) if built else None
     zoned = any(pool.availability_zones for pool in pools)
     keyed = any(label.key_name is not None for _pool, label in labels)
+    grouped_up = any(label.launches.server_group is not None for _pool, label in labels)
     guarded = any(pool.security_groups for pool in pools)
     catalog = Catalog(
         flavors=client.list_flavors(),
@@ -147,6 +148,7 @@ def look_at(client: CloudClient, config: NodepoolConfig, provider: Provider) -> 
         zones=_read(looked, lambda: client.availability_zones(every=True)) if zoned else None,
         keypairs=_read(looked, client.list_keypairs) if keyed else None,
         security_groups=_read(looked, client.list_security_groups) if guarded else None,
+        server_groups=_read(looked, client.list_server_groups) if grouped_up else None,
         images=images,
         uploads=uploads_by_diskimage(provider, own or ()),
         image_names=client.image_names() if [] in images.values() else None,

@@ -11,8 +11,8 @@ from typing import Any, Protocol
 from ....clients.openstack.addresses import will_need_floating_ip
 from ....clients.openstack.cloud_client import CloudClient
 from ....clients.openstack.kinds import CINDER, NEUTRON
-from ....launching.resolver import floating_problems
-from ....model.cloud import Flavor, Image, Network, SecurityGroup
+from ....launching.resolver import floating_problems, is_id
+from ....model.cloud import Flavor, Image, Network, SecurityGroup, ServerGroup
 from ....model.config.types import Pool, PoolLabel, Provider
 from ....model.errors import CloudUnavailable
 from .dead_ends import DeadEnds
@@ -61,6 +61,9 @@ class Knowledge:
         self.security_groups: Fact[list[SecurityGroup]] = fact(
             "GET /security-groups", lambda: client().list_security_groups(), HOUR, heeded=False
         )
+        self.server_groups: Fact[list[ServerGroup]] = fact(
+            "GET /os-server-groups", lambda: client().list_server_groups(), HOUR, heeded=False
+        )
         self.image_names: Fact[list[str]] = fact("GET /images", lambda: client().image_names(), HOUR, heeded=False)
         self.images: dict[str, Fact[list[Image]]] = {}
         self._looked_up: dict[tuple[str, str], tuple[tuple[object, ...], list[str]]] = {}
@@ -73,7 +76,11 @@ class Knowledge:
     @property
     def names(self) -> tuple[Fact[Any], ...]:
         """The facts whose readings say nothing about the health of the API: names that a launch may be refused for."""
-        return (self.every_zone, self.keypairs, self.security_groups, self.image_names)
+        return (*self._of_labels, self.image_names)
+
+    @property
+    def _of_labels(self) -> tuple[Fact[Any], ...]:
+        return (self.every_zone, self.keypairs, self.security_groups, self.server_groups)
 
     def image(self, name: str) -> Fact[list[Image]]:
         """Return the fact of the images with a name, or of the one with an id."""
@@ -83,7 +90,7 @@ class Knowledge:
 
     def looked_up(self, pool: Pool, label: PoolLabel, look: Callable[[], list[str]]) -> list[str]:
         """Return the result of *look*, which is called again only if the label or a known fact has changed."""
-        known = (self.flavors, self.networks, self.every_zone, self.keypairs, self.security_groups)
+        known: tuple[Fact[Any], ...] = (self.flavors, self.networks, *self._of_labels)
         now = (pool, label, *(fact.value for fact in known))
         before = self._looked_up.get((pool.name, label.name))
         if before is None or any(new is not old for new, old in zip(now, before[0], strict=True)):
@@ -122,7 +129,8 @@ class Knowledge:
 
     def forget_names(self) -> None:
         """Read the names again at the next use, as the cloud refused a call: the known names may be wrong."""
-        for fact in (self.flavors, self.networks, self.every_zone, self.keypairs, self.security_groups):
+        facts: tuple[Fact[Any], ...] = (self.flavors, self.networks, *self._of_labels)
+        for fact in facts:
             fact.forget()
 
     def floats(self, pool: Pool, label: PoolLabel) -> bool:
@@ -147,6 +155,15 @@ class Knowledge:
         """Return True if some label cannot be launched without the networks."""
         return any(
             pool.max_servers > 0 and (label.networks or pool.networks)
+            for pool in provider.pools.values()
+            for label in pool.labels.values()
+        )
+
+    @staticmethod
+    def groups_needed(provider: Provider) -> bool:
+        """Return True if some label cannot be launched without the server groups: it gives the name of one."""
+        return any(
+            pool.max_servers > 0 and bool(label.launches.server_group) and not is_id(label.launches.server_group or "")
             for pool in provider.pools.values()
             for label in pool.labels.values()
         )

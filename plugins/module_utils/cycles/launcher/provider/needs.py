@@ -78,6 +78,7 @@ class Needs:
         """Return the facts that labels need, of those that the latest looks asked for."""
         facts: list[Fact[Any]] = list(self._known.images.values())
         facts += [self._known.networks] if self._known.networks_needed(self._provider()) else []
+        facts += [self._known.server_groups] if self._known.groups_needed(self._provider()) else []
         latest = self._known.flavors.wanted_at
         return [fact for fact in facts if fact.wanted_at >= latest - LATELY]
 

@@ -29,6 +29,8 @@ def named_facts(actor: ProviderActor, pool: Pool, label: PoolLabel) -> list[Fact
         facts.append(actor.known.keypairs)
     if pool.security_groups:
         facts.append(actor.known.security_groups)
+    if label.launches.server_group is not None:
+        facts.append(actor.known.server_groups)
     return facts
 
 
@@ -40,6 +42,7 @@ def catalog_of(actor: ProviderActor) -> Catalog:
         zones=actor.known.every_zone.value,
         keypairs=actor.known.keypairs.value,
         security_groups=actor.known.security_groups.value,
+        server_groups=actor.known.server_groups.value,
         images={name: fact.value for name, fact in actor.known.images.items() if fact.value is not None},
         image_names=actor.known.image_names.value,
         bounds=actor.usage.bounds,

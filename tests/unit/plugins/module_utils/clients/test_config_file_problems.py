@@ -305,7 +305,10 @@ UNKNOWN = "is not a known key here and is ignored"
         (
             LABEL,
             "boot-timeout",
-            f"{SMALL}.boot-timeout: is not a known key here and is ignored: it belongs to providers of nodepool.yaml",
+            (
+                f"{SMALL}.boot-timeout: {UNKNOWN}: it belongs to providers of nodepool.yaml, or to labels or "
+                "providers.pools.labels of nodepool-settings.yaml"
+            ),
         ),
         (
             (),

@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 import os
 import stat
+from dataclasses import replace
 
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients import kept_config
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import ConfigFiles
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import ConfigFiles, settings_beside
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.kept_config import find, keep
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.private_file import FolderNotPrivate
 
@@ -137,3 +138,15 @@ def test_copies_of_files_that_are_gone_are_deleted_when_they_are_old(folder, fil
     os.utime(gone, (0, 0))
     keep(folder, ConfigFiles(str(other), "b", None, None, 2.0))
     assert not os.path.exists(gone)
+
+
+def test_the_settings_are_kept_too_and_those_beside_nodepool_yaml_may_come_and_go(folder, files):
+    beside = settings_beside(files.path)
+    own = replace(files, settings_path=beside, settings_text="labels: []\n")
+    keep(folder, own)
+    kept = find([folder], files.path, files.secure_path)
+    assert kept is not None and kept.files.settings_text == "labels: []\n"
+    keep(folder, replace(files, written=files.written + 1))
+    kept = find([folder], files.path, files.secure_path)
+    assert kept is not None and kept.files.settings_text is None
+    assert find([folder], files.path, files.secure_path, "/elsewhere/settings.yaml") is None

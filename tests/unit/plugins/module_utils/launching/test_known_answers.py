@@ -18,6 +18,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.known_a
     CREATES,
     FAULT,
     HOSTS,
+    MEMBERS,
     Answer,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model import owner
@@ -26,7 +27,6 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources i
     INSTANCES,
     PORTS,
     RAM,
-    UNCOUNTED,
     VOLUME_GB,
     VOLUMES,
 )
@@ -56,7 +56,7 @@ TOO_LONG = "Invalid input for field/attribute tenant. Value: ttt. 'ttt' is too l
         ("Quota exceeded for instances: Requested 1, but already used 6 of 6 instances", owner.CAPACITY, (INSTANCES,)),
         ("Quota exceeded for ram: Requested 512, but already used 9 of 9 ram", owner.CAPACITY, (RAM,)),
         ("Maximum number of ports exceeded", owner.CAPACITY, (PORTS,)),
-        ("Quota exceeded, too many servers in group", owner.CAPACITY, (UNCOUNTED,)),
+        ("Quota exceeded, too many servers in group", owner.CAPACITY, (MEMBERS,)),
         ("VolumeLimitExceeded: Maximum number of volumes allowed (10) exceeded", owner.CAPACITY, (VOLUMES,)),
         ("Exceeded maximum number of retries. Exhausted all hosts available for retrying", owner.UNKNOWN, ()),
         ("No valid host was found. Exceeded max scheduling attempts 3 for instance 1.", owner.UNKNOWN, ()),
@@ -177,7 +177,7 @@ def test_the_fault_of_a_server_has_an_owner(text, whose, resources):
         (400, "Volume is smaller than the minimum size specified in image metadata.", owner.LABEL, ""),
         (400, "Blank volumes need to have non-zero size", owner.LABEL, ""),
         (403, "Only volume-backed servers are allowed for flavors with zero disk.", owner.LABEL, ""),
-        (400, "Instance group 7 could not be found.", owner.LABEL, ""),
+        (400, "Instance group 7 could not be found.", owner.LABEL, "server group"),
         (400, "Duplicate networks (7) are not allowed", owner.LABEL, ""),
         (
             400,

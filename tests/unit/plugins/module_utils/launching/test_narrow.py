@@ -15,6 +15,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.known_a
     ALLOWED,
     CREATES,
     HOSTS,
+    MEMBERS,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.narrow import (
     FIRST_PAUSE,
@@ -25,9 +26,12 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.narrow 
     got,
     next_turn,
     refused_narrow,
+    shape_of,
     split,
     trials,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.launch_settings import LaunchSettings
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import PoolLabel
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.freeze import Freeze, is_narrow
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import ORDER, UNCOUNTED
 
@@ -46,6 +50,20 @@ def test_names_are_words_and_are_told_from_what_a_quota_counts():
     assert not any(is_narrow(name) for name in ORDER)
     assert family("hosts for m1 with a in zone az1") == family("hosts for m1 with b in zone az2") == "hosts for m1"
     assert split(["ram", HOSTS, "ports", CREATES]) == (["ram", "ports"], [HOSTS, CREATES])
+
+
+def test_what_only_a_group_or_hints_restrict_is_no_shortage_for_others():
+    settings = LaunchSettings(server_group="spread", scheduler_hints={"same_host": "x"})
+    grouped = shape_of("m1", PoolLabel("a", diskimage="debian", launches=settings), ("net",))
+    plain = shape_of("m1", PoolLabel("b", diskimage="debian"), ("net",))
+    assert grouped.narrow_name(MEMBERS, None) == "members of server group spread"
+    assert grouped.narrow_name(HOSTS, None) == "hosts for m1 (server group spread and hints same_host=x) with debian"
+    assert is_narrow(grouped.narrow_name(MEMBERS, None))
+    assert family(grouped.narrow_name(HOSTS, "az1")) != family(plain.narrow_name(HOSTS, "az1"))
+    assert grouped.narrow_name(HOSTS, None) not in plain.narrow_needs(None)
+    assert not any("members" in name for name in plain.narrow_needs(None))
+    assert len(shape_of("m1", PoolLabel("c", launches=LaunchSettings(server_group="g" * 255)), ()).placement) > 120
+    assert len(Shape("m1", "i", (), "p" * 500).narrow_name(HOSTS, None)) < 200
 
 
 def refuse(known: dict[str, Freeze], zone: str, now: float, sent_at: float) -> dict[str, Freeze]:

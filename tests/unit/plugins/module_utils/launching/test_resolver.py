@@ -19,10 +19,18 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.resolve
     floating_problems,
     group_problems,
     resolve_networks,
+    resolve_server_group,
     upload_problem,
     uploads_problem,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Flavor, Image, Network, SecurityGroup
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import (
+    Flavor,
+    Image,
+    Network,
+    SecurityGroup,
+    ServerGroup,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.launch_settings import LaunchSettings
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import ImageSettings, Pool, PoolLabel
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudRefused
 
@@ -323,3 +331,26 @@ def test_a_label_is_refused_only_when_every_pair_of_its_networks_is_a_dead_end(d
     fixed = [network.id for network in INSIDE if network.name in names]
     left = [(out.id, one) for out in OUT for one in fixed if not {(out.id, ""), (out.id, one)} & dead_ends]
     assert bool(told(names, dead_ends=dead_ends)) is not bool(left)
+
+
+GROUP_ID = "0a7c5c1e-5b5d-4a0e-9a51-6d4a1f0a9b11"
+SERVER_GROUPS = [ServerGroup(GROUP_ID, "spread"), ServerGroup("2", "twice"), ServerGroup("3", "twice")]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "groups", "found", "words"),
+    [
+        (None, SERVER_GROUPS, None, ""),
+        ("spread", SERVER_GROUPS, GROUP_ID, ""),
+        (GROUP_ID, SERVER_GROUPS, GROUP_ID, ""),
+        (GROUP_ID, None, GROUP_ID, ""),
+        ("spread", None, None, ""),
+        ("twice", SERVER_GROUPS, None, "2 server groups are named 'twice' (2, 3): use an id in server-group"),
+        ("spred", SERVER_GROUPS, None, "spread"),
+        ("any", [], None, "correct server-group of the label in nodepool-settings.yaml"),
+    ],
+)
+def test_a_server_group_is_one_of_that_id_or_name(wanted, groups, found, words):
+    group, wrong = resolve_server_group(PoolLabel("a", launches=LaunchSettings(server_group=wanted)), groups)
+    assert group == found
+    assert [words in text for text in wrong] == ([True] if words else [])

@@ -37,7 +37,15 @@ REQUEST = {"id": "100-1", "tenant_name": "t", "requestor_data": {"pr": 5}, "labe
 
 def spec(label: PoolLabel, pool: Pool | None = None):
     return server_spec(
-        LAUNCH, Provider("east", "cloud"), pool or Pool("main"), label, IMAGE, ("n1", "n2"), REQUEST, "tree"
+        LAUNCH,
+        Provider("east", "cloud"),
+        pool or Pool("main"),
+        label,
+        IMAGE,
+        ("n1", "n2"),
+        "g1" if label.launches.server_group else None,
+        REQUEST,
+        "tree",
     )
 
 

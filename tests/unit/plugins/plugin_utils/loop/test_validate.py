@@ -60,3 +60,15 @@ def test_clouds_that_lead_nowhere_are_refused_without_showing_secrets(write, cap
     assert main(["--clouds", write("clouds", clouds)]) == 1
     told = capsys.readouterr()
     assert told.err and "hush-hush" not in told.err + told.out
+
+
+def test_settings_are_judged_with_the_nodepool_yaml_that_is_there(write, tmp_path, capsys):
+    folder = ["--folder", str(tmp_path)]
+    new = write("new", {"labels": [{"name": "a"}]})
+    assert main(["--settings", new, *folder]) == 0
+    write("nodepool.yaml", NODEPOOL)
+    assert main(["--settings", new, *folder]) == 1
+    assert "names the label 'a'" in capsys.readouterr().err
+    write("nodepool-settings.yaml", {"labels": [{"name": "a"}]})
+    assert main(["--nodepool", write("newer", NODEPOOL), *folder]) == 1
+    assert main(["--nodepool", write("newer", NODEPOOL), *folder, "--without-settings"]) == 0

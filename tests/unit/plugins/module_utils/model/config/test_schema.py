@@ -17,7 +17,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.sche
     NODEPOOL_SCHEMA,
     SECURE_SCHEMA,
 )
-from tests.config_docs.rendering import editor_schema, rendered_files, tables
+from tests.config_docs.rendering import editor_schema, own_editor_schema, rendered_files, tables
 from tests.support.config_texts import changed, keys_of, valid_document
 
 
@@ -26,7 +26,7 @@ def test_what_is_written_from_the_options_is_up_to_date(path, text):
     assert path.read_text(encoding="utf-8") == text, "run: .venv/bin/python -m tests.config_docs"
 
 
-@pytest.mark.parametrize("schema", [NODEPOOL_SCHEMA, SECURE_SCHEMA, editor_schema()])
+@pytest.mark.parametrize("schema", [NODEPOOL_SCHEMA, SECURE_SCHEMA, editor_schema(), own_editor_schema()])
 def test_the_schemas_are_schemas(schema):
     jsonschema.Draft202012Validator.check_schema(schema)
 
@@ -46,7 +46,11 @@ def sections(cls: type) -> set[type]:
 
 def test_the_manual_has_a_table_of_each_section():
     assert {"Label", "PoolLabel"} <= set(tables())
-    assert set(tables()) == {"NodepoolConfig", *(cls.__name__ for cls in sections(types.NodepoolConfig))}
+    assert set(tables()) == {
+        "NodepoolConfig",
+        "LaunchSettings",
+        *(cls.__name__ for cls in sections(types.NodepoolConfig)),
+    }
     assert {"labels", "host", "cert"} <= keys_of(NODEPOOL_SCHEMA)
 
 

@@ -109,3 +109,24 @@ def test_no_secret_is_shown(rows):
     assert rows[DEBIAN, "env-vars"]["value"] == {"TOKEN": MASK, "PASSWORD": MASK}
     assert rows[LABEL, "userdata"]["value"] == MASK
     assert rows["providers[west]", "region-name"]["value"] == MASK
+
+
+def test_what_the_settings_say_is_shown_with_its_file_and_what_it_is_inherited_from(tmp_path):
+    main, own = tmp_path / "nodepool.yaml", tmp_path / "nodepool-settings.yaml"
+    main.write_text(
+        TEXT.replace("%(NODEPOOL_REGION)", "r").replace("    priority: 50\n", "    boot-timeout: 70\n"), "utf-8"
+    )
+    entry = {"name": "small", "server-group": "b"}
+    pools = [{"name": "main", "labels": [entry]}]
+    labels = [{"name": "small", "launch-timeout": 9, "server-group": "a"}]
+    own.write_text(json.dumps({"labels": labels, "providers": [{"name": "west", "pools": pools}]}), "utf-8")
+    found = setting_rows(load_config(str(main)), read_source(str(main)), None, read_source(str(own), ours=True))
+    section = "providers[west].pools[main].labels[small]"
+    rows = {row["option"]: row for row in found if row["section"] == section}
+    shown = {name: (rows[name]["value"], rows[name]["origin"], rows[name]["file"]) for name in rows}
+    assert shown["server-group"] == ("b", "label", str(own))
+    assert shown["launch-timeout"] == (9, "label small", str(own))
+    assert shown["boot-timeout"] == (70, "provider", str(main))
+    assert shown["scheduler-hints"] == ({}, "default", None)
+    assert shown["min-ram"] == (2048, "label", str(main))
+    assert rows["boot-timeout"]["line"] == 1 + main.read_text("utf-8").splitlines().index("    boot-timeout: 70")

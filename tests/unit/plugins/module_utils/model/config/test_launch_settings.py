@@ -1,0 +1,55 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The form of scheduler hints is nova's, and their words name what restricts the hosts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jsonschema
+import pytest
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.launch_settings import LaunchSettings
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.schema import (
+    NODEPOOL_SCHEMA,
+    SETTINGS_SCHEMA,
+)
+
+SERVER = "6e23bde4-97c1-4a4a-8ea8-52c0b4b3a3d4"
+
+
+@pytest.mark.parametrize(
+    ("hints", "fits"),
+    [
+        ({}, True),
+        ({"same_host": SERVER}, True),
+        ({"different_host": [SERVER, SERVER.replace("-", "")]}, True),
+        ({"query": '["=", "$x", 1]', "cidr": "/24", "build_near_host_ip": "192.0.2.1"}, True),
+        ({"of_a_cloud": {"any": ["thing", 3]}}, True),
+        ({"same_host": "web1"}, False),
+        ({"different_host": [3]}, False),
+        ({"cidr": "24"}, False),
+        ({"target_cell": 3}, False),
+        ([], False),
+    ],
+)
+def test_hints_have_the_form_that_nova_wants(hints: Any, fits: bool):
+    validator = jsonschema.Draft202012Validator(SETTINGS_SCHEMA)
+    assert validator.is_valid({"labels": [{"name": "a", "scheduler-hints": hints}]}) is fits
+
+
+def test_only_the_file_of_our_own_has_these_options():
+    def keys(schema: Any) -> set[str]:
+        return set(schema["properties"]["labels"]["items"]["properties"])
+
+    own = {"boot-timeout", "launch-timeout", "scheduler-hints", "server-group"}
+    assert keys(SETTINGS_SCHEMA) == {"name", *own}
+    assert not keys(NODEPOOL_SCHEMA) & own
+    assert set(SETTINGS_SCHEMA["properties"]) == {"labels", "providers"}
+
+
+def test_what_restricts_the_hosts_has_words():
+    assert LaunchSettings().placement == ""
+    assert LaunchSettings(server_group="g").placement == "server group g"
+    assert LaunchSettings(scheduler_hints={"b": 1, "a": 2}).placement == "hints a=2, b=1"
