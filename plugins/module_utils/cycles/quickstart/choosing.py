@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,7 @@ from ...model.config.types import Provider
 from ...model.errors import CloudError
 from ...model.resources import Limits
 from ..frame.cycle_options import ConfigOptions
-from .folder_notes import Notes
+from .folder_notes import PREFIX, Notes
 from .wish import QuickstartWish
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def decide(
         network = _network(wish, client, left)
         group = DEFAULT_GROUP
         if network is not None:
-            found = first_group(client.access.list_groups(), wanted=wish.group)
+            found = first_group(usable_groups(notes, wish, client.access.list_groups()), wanted=wish.group)
             group = found or (_made_group(notes, client, say) if makes else SecurityGroup("", notes.name))
     return FirstPlan(
         cloud=wish.cloud,
@@ -83,6 +83,13 @@ def _network(wish: QuickstartWish, client: CloudClient, left: Limits) -> FirstNe
         # Where the policy hides routers, each network may have one; config_validate and the launch tell the rest.
         routes = [(one.id, other.id) for one in networks for other in networks if other.external and not one.external]
     return first_network(networks, routes, left, wanted=wish.network, private=client.private, roles=client.roles)
+
+
+def usable_groups(notes: Notes, wish: QuickstartWish, groups: Iterable[SecurityGroup]) -> list[SecurityGroup]:
+    """Return the groups without those of other quick starts, which are deleted with them; a named one may be any."""
+    return [
+        group for group in groups if wish.group or group.name == notes.group or not group.name.startswith(f"{PREFIX}-")
+    ]
 
 
 def _made_group(notes: Notes, client: CloudClient, say: Callable[[str], None]) -> SecurityGroup:
