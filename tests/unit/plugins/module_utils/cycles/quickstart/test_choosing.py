@@ -14,5 +14,8 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud impor
 def test_groups_of_other_quick_starts_are_not_chosen_but_can_be_named(tmp_path):
     notes = Notes(str(tmp_path), id="mine", group="stackci-quickstart-mine")
     groups = [SecurityGroup(name, name) for name in ("default", "stackci-quickstart-mine", "stackci-quickstart-other")]
-    assert usable_groups(notes, QuickstartWish(cloud="c"), groups) == groups[:2]
-    assert usable_groups(notes, QuickstartWish(cloud="c", group="stackci-quickstart-other"), groups) == groups
+    assert usable_groups(notes, QuickstartWish(cloud="c", folder=notes.folder), groups) == groups[:2]
+    assert (
+        usable_groups(notes, QuickstartWish(cloud="c", folder=notes.folder, group="stackci-quickstart-other"), groups)
+        == groups
+    )
