@@ -360,7 +360,7 @@ summary:
       type: list
       elements: str
   sample:
-    done: 1 request fulfilled, 0 failed, 0 waiting; 1 node became ready, 0 deleted; acted for cloud1
+    done: 1 request fulfilled, 0 failed, 0 waiting; 1 node became ready, 0 deleted; served cloud1
     failed: []
     wrong: []
     waits: []

@@ -120,7 +120,7 @@ def test_an_import_does_not_disturb_builders_and_other_records(site, file):
 
 
 def test_a_file_that_cannot_be_used_is_told_in_a_sentence(site, file):
-    for content, problem in ((STOCK + "}", "is not JSON"), ('{"/zuul": "x"}', "'/zuul' is no path of a build")):
+    for content, problem in ((STOCK + "}", "is not JSON"), ('{"/zuul": "x"}', "'/zuul' is not the path of a build")):
         file.write_text(content)
         refused = site.run("image_data", state="imported", force=True, **site.given)
         assert refused["failed"] and problem in refused["msg"] and "exception" not in refused

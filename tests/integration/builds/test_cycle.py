@@ -172,7 +172,7 @@ def test_force_builds_once_what_is_not_due(site):
     site.run()
     result = site.run(images=("b",), force=True)
     assert [report["image"] for report in result["builds"]] == ["b"]
-    assert "requested; otherwise:  the newest ready build is" in build(result, "b")["reason"]
+    assert "requested; otherwise: the newest ready build is" in build(result, "b")["reason"]
 
 
 @pytest.mark.parametrize("where", ["configuration", "flag"])
@@ -206,7 +206,7 @@ def test_logs_are_kept_for_the_image_of_exactly_that_name(site):
 def test_a_missing_format_is_a_failure(site):
     site.configure(image(formats=["raw", "qcow2"], env_vars={"FAKE_OMIT": "qcow2"}))
     report = build(site.run())
-    assert report["state"] == "failed" and "made no qcow2 file" in report["error"]
+    assert report["state"] == "failed" and "created no qcow2 file" in report["error"]
     assert site.log(report["build_id"]).splitlines()[-1] == "Exit code: 1"
     assert site.files() == []
 
@@ -298,7 +298,7 @@ def test_parents_elements_and_environment_reach_the_command(site):
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"images": ("nobody",)}, "'nobody' is not a diskimage of .* it has fake"),
+        ({"images": ("nobody",)}, "'nobody' is not a diskimage in .* it has fake"),
         ({"images": ("parent",)}, "'parent' is not a diskimage"),
         ({"force": True}, "force: no image is named"),
         ({"config": "/nonexistent.yaml"}, "/nonexistent.yaml"),

@@ -78,7 +78,7 @@ def test_check_mode_tells_and_writes_nothing(site):
     assert [(case["image"], case["code"]) for case in plan["wait"]] == [("b", "backoff"), ("c", "no-format")]
     lines = ran.result["diff"]["after"].splitlines()
     assert lines[0] == "image a: build raw, a build was requested"
-    assert lines[1].startswith("image b: leave, failed once, tried again in")
+    assert lines[1].startswith("image b: leave, failed once, next attempt in")
     forced = run_directly(site, check=True, image_names=["b"], force=True).result
     assert [case["code"] for case in forced["plan"]["build"]] == ["forced"]
     assert everything(site) == before
@@ -207,7 +207,7 @@ def test_a_request_is_made_once(site):
     assert (asked["changed"], asked["images"], asked["diff"]["after"]) == (
         True,
         ["fake"],
-        "image fake: ask for a build\n",
+        "image fake: request a build\n",
     )
     assert site.requested() and site.records() == {}
     assert run_directly(site, name="fake", request=True).result["changed"] is False
@@ -277,7 +277,7 @@ def test_a_build_under_way_is_not_deleted(site):
     with Module(site) as module:
         build_id = site.running()
         result = run_directly(site, state="absent", build_id=build_id).result
-        assert result["failed"] is True and "is being made" in result["msg"]
+        assert result["failed"] is True and "is in progress" in result["msg"]
         go.touch()
         assert module.result()["builds"][0]["state"] == "ready"
 
@@ -290,7 +290,7 @@ def test_a_build_without_a_record_needs_no_zookeeper(site):
     output = site.folder / "output"
     apart: dict[str, Any] = {"name": "fake", "record": False, "output_dir": str(output)}
     check = run_directly(site, check=True, diff=True, **apart).result
-    assert check["diff"]["after"] == "image fake: build qcow2, asked for\n" and not output.exists()
+    assert check["diff"]["after"] == "image fake: build qcow2, requested\n" and not output.exists()
     result = run_directly(site, **apart, formats=["raw"]).result
     assert documented(result, "when building") == []
     (report,) = result["builds"]

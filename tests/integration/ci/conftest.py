@@ -44,6 +44,8 @@ class Pool:
         bin_folder.mkdir()
         installed(bin_folder)
         self.environment = surroundings(self.folder, site.config, NODEPOOL_SSH_KEY=str(key))
+        # The path of a connection that is kept would be too long for a socket in a long temporary folder.
+        self.environment["ANSIBLE_SSH_ARGS"] = "-o ControlMaster=no"
         self.environment["PATH"] = f"{bin_folder}:{self.environment['PATH']}"
 
     def popen(self, *words: str | Path, **options: Any) -> subprocess.Popen[str]:

@@ -38,6 +38,12 @@ def test_a_playbook_gives_its_nodes_back_whatever_happens(command, works, ci: Po
     assert ci.leases() == [] and not list(ci.folder.glob("known_hosts*"))
 
 
+def test_a_playbook_that_does_not_reach_a_node_gives_it_back(ci: Pool) -> None:
+    code, out = ci.run(*play(ci, ssh_key=str(ci.folder / "no_key")))
+    assert code != 0 and "ssh did not reach every node" in out
+    assert ci.leases() == [] and not list(ci.folder.glob("known_hosts*"))
+
+
 def test_a_killed_playbook_loses_its_nodes_when_the_lease_expires(ci: Pool) -> None:
     text = (EXAMPLES / "playbook.yml").read_text().replace("expires: 3600", "expires: 8")
     words = play(ci, test_command="sleep 600")

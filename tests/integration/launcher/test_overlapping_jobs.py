@@ -31,7 +31,7 @@ def test_a_job_that_only_stood_by_ends_well_and_says_so(site: Site):
         done = run_job(site, 1.0)
         assert first.end()["stood_by_for"] == []
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "acted for no provider, stood by for one, served by another launcher" in words(done)
+    assert "served no provider, stood by for one, served by another launcher" in words(done)
     assert "changed=0" in done.stdout
 
 
@@ -39,7 +39,7 @@ def test_a_job_that_acted_says_so(site: Site):
     site.configure()
     done = run_job(site, 1.0)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "acted for one" in words(done)
+    assert "served one" in words(done)
     assert "stood by" not in words(done)
 
 

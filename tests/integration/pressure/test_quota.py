@@ -275,7 +275,8 @@ def test_near_a_limit_at_most_three_creates_are_under_way(site: Site):
 def test_every_kind_of_quota_refusal_freezes_its_resource_and_fails_nothing(
     site: Site, short_freezes: None, fault: str, options: dict[str, object], resource: str
 ):
-    site.configure(provider("one", launch_retries=1))
+    volume = {"boot_from_volume": True, "volume_size": 20} if resource == "volume-gb" else {}
+    site.configure(provider("one", pool("main", label("small", **volume)), launch_retries=1))
     site.cloud.fault("POST /servers", fault, count=1, **options)
     request = site.requestor.ask("small")
     with site.stay() as cycle:

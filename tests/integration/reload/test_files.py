@@ -78,10 +78,10 @@ def test_a_broken_file_leaves_the_old_in_force_until_it_is_mended(site: Site, lo
     with site.stay() as cycle:
         eventually(cycle.acts)
         site.configure(provider("one", pool("main", label("small", flavor_name=7, key_name=8)), rate="often"))
-        eventually(lambda: said(cycle, "stays in force"))
+        eventually(lambda: said(cycle, "stays in use"))
         site.requestor.wait_for(site.requestor.ask("small"))
         looks.happen(10)
-        assert len(said(cycle, "stays in force")) == 1
+        assert len(said(cycle, "stays in use")) == 1
         assert len(said(cycle, ".rate")) == 1
         site.configure(provider("one", pool("main", label("small"), label("medium"))))
         taken(site, {"one/main": ["medium", "small"]})
@@ -93,7 +93,7 @@ def test_all_problems_of_a_file_that_stays_broken_are_returned(site: Site):
     with site.stay() as cycle:
         eventually(cycle.acts)
         site.configure(provider("one", pool("main", label("small", flavor_name=7)), rate="often"))
-        eventually(lambda: said(cycle, "stays in force"))
+        eventually(lambda: said(cycle, "stays in use"))
     problems = cycle.end()["config_problems"]
     assert len(problems) == 2
     assert any("rate" in problem for problem in problems)

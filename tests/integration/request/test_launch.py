@@ -56,7 +56,7 @@ def test_servers_given_back_without_a_launcher_are_told_and_deleted_by_the_next_
 
     gone = site.request(state="absent").result
     assert gone["changed"] and not gone["complete"]
-    assert any(notice.startswith(f"{told} was given back") for notice in gone["notices"]), gone["notices"]
+    assert any(notice.startswith(f"{told} was released") for notice in gone["notices"]), gone["notices"]
     assert told in json.dumps(gone["warnings"])
     assert len(cloud.servers("east")) == 1
 

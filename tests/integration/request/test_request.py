@@ -102,7 +102,7 @@ def test_progress_is_on_the_screen_and_time_over_tells_the_reason(site: Site) ->
     assert ran.result["last_state"]["requests"] == [{"id": request["id"], "state": "requested", "reason": reason}]
     assert list(site.launcher.documents("requests")) == [request["id"]], "it keeps its place in the queue"
     cancelled = site.request(labels=["small"], timeout=1, cancel_on_timeout=True).result
-    assert "given back" in cancelled["msg"]
+    assert "everything was released" in cancelled["msg"]
     assert site.launcher.documents("requests") == {}
     assert site.launcher.documents("stackci/leases") == {}
 

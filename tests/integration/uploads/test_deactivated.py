@@ -109,7 +109,7 @@ def test_a_cloud_that_is_away_is_a_warning_where_it_is_asked(builder: Builder, a
     assert bool(builder.site.clouds["one"].calls()) is asked
     labels = play(builder, "label_info", require_launcher=False, ask_clouds=asked, api_timeout=2)
     assert labels["unusable"] == ([] if asked else None)
-    told = [text for text in labels.get("warnings", []) if "what provider one can launch" in text]
+    told = [text for text in labels.get("warnings", []) if "the labels of provider one could not be checked" in text]
     assert len(told) == asked
 
 

@@ -49,7 +49,7 @@ def test_check_mode_shows_what_would_be_done_and_touches_nothing(builder: Builde
     assert [(row["provider"], row["code"]) for row in plan["wait"]] == [("two", "paused")]
     assert plan["delete"] == []
     lines = result["diff"]["after"].splitlines()
-    assert f"provider one: image {IMAGE}: upload build {new.id} as raw, build {new.id} is not there" in lines
+    assert f"provider one: image {IMAGE}: upload build {new.id} as raw, build {new.id} is not uploaded" in lines
     builder.run(provider="one")
     result = run_module(builder, check=True, diff=True)
     assert result["plan"]["upload"] == []
@@ -114,7 +114,7 @@ def test_a_play_shows_how_far_it_is_without_flooding(builder: Builder) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"image": "nobody"}, "image: 'nobody' is not a diskimage of"),
+        ({"image": "nobody"}, "image: 'nobody' is not a diskimage in"),
         ({"provider": "nobody"}, "provider: 'nobody' is not a provider in"),
         ({"image": IMAGE, "build_id": "0" * 32}, f"build_id: image {IMAGE} has no build"),
         ({"build_id": "0" * 32}, "missing parameter(s) required by 'build_id': image"),

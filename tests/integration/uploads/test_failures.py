@@ -162,7 +162,7 @@ def test_the_hook_is_told_what_was_uploaded(builder: Builder) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("echo it is not good; exit 3", "answered with 3: it is not good"),
+        ("echo it is not good; exit 3", "exited with code 3: it is not good"),
         ("sleep 60", "did not end within 0.5 s"),
         (None, "cannot be run: No such file"),
     ],
