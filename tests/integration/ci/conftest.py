@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import uuid
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from tests.support.simcloud_process import SimCloud, default_cloud
 from tests.support.zookeeper_server import ZooKeeperServer
 
 EXAMPLES = ROOT / "examples" / "ci"
-CLOUDS = 32
+CLOUDS = 48
 """More than there are tests: each has a cloud of its own in one process."""
 SECONDS = 120.0
 
@@ -110,20 +111,20 @@ def login_key(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def guests(login_key: Path) -> Iterator[Iterator[Cloud]]:
+def guests(login_key: Path) -> Iterator[deque[Cloud]]:
     """Clouds whose servers run sshd."""
     spec = {"mode": "each", "authorized_keys": f"{login_key}.pub"}
     clouds: dict[str, Any] = {}
     for number in range(CLOUDS):
         clouds |= default_cloud(f"guests-{number}", boot=0.3, delete=0.1, quota_race=0.05, guests=spec)
     with SimCloud(clouds) as running:
-        yield (Cloud(running, name) for name in clouds)
+        yield deque(Cloud(running, name) for name in clouds)
 
 
 @pytest.fixture
-def ci(zookeeper: ZooKeeperServer, guests: Iterator[Cloud], login_key: Path, tmp_path: Path) -> Iterator[Pool]:
+def ci(zookeeper: ZooKeeperServer, guests: deque[Cloud], login_key: Path, tmp_path: Path) -> Iterator[Pool]:
     site = Site(tmp_path, zookeeper, f"/ci-{uuid.uuid4().hex}", None)
-    cloud = site.use_cloud(next(guests))
+    cloud = site.use_cloud(guests.popleft())
     image = {"name": "debian-12", "username": getpass.getuser(), "connection-port": cloud.ssh_port()}
     offered = pool("main", label("debian-12", flavor_name="small"), host_key_checking=True)
     site.configure(provider("one", offered, cloud_images=[image]))

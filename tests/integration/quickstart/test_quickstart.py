@@ -179,16 +179,15 @@ def test_check_mode_shows_the_configuration_and_makes_nothing(newcomer: Newcomer
 def test_from_an_installed_tarball_with_nothing_but_what_it_asks_for(newcomer: Newcomer, tmp_path: Path) -> None:
     """The libraries of this environment are lent to an empty one: first Ansible alone, then what the message names."""
     galaxy, collections = BIN / "ansible-galaxy", tmp_path / "collections"
-    run = {
+    run: dict[str, Any] = {
         "cwd": tmp_path,
         "env": environment(tmp_path, ANSIBLE_COLLECTIONS_PATH=str(collections)),
-        "check": True,
         "timeout": 180,
         "capture_output": True,
     }
-    subprocess.run([galaxy, "collection", "build", ROOT, "--output-path", tmp_path / "dist"], **run)  # type: ignore[call-overload]
+    subprocess.run([galaxy, "collection", "build", ROOT, "--output-path", tmp_path / "dist"], check=True, **run)
     (tarball,) = (tmp_path / "dist").glob("stackci-nodepool-*.tar.gz")
-    subprocess.run([galaxy, "collection", "install", tarball, "--offline", "-p", collections], **run)  # type: ignore[call-overload]
+    subprocess.run([galaxy, "collection", "install", tarball, "--offline", "-p", collections], check=True, **run)
     venv.create(tmp_path / "venv", symlinks=True)
     python = tmp_path / "venv" / "bin" / "python"
     (site,) = (tmp_path / "venv" / "lib").glob("python3*/site-packages")
