@@ -60,7 +60,7 @@ def of_plugins() -> Iterator[Example]:
 def of_pages() -> Iterator[Example]:
     """The blocks of YAML in the pages."""
     for path in PAGES:
-        for text in _blocks(path, "yaml"):
+        for text in blocks(path, "yaml"):
             for content in yaml.safe_load_all(text):
                 yield Example(str(path.relative_to(ROOT)), content)
 
@@ -68,13 +68,22 @@ def of_pages() -> Iterator[Example]:
 def commands() -> Iterator[tuple[str, str]]:
     """The lines of the shell in the pages, each with its page; continued lines are one."""
     for path in PAGES:
-        for text in _blocks(path, "shell"):
+        for text in blocks(path, "shell"):
             for line in text.replace("\\\n", " ").splitlines():
                 if line.strip() and not line.lstrip().startswith("#"):
                     yield str(path.relative_to(ROOT)), line.strip()
 
 
-def _blocks(path: Path, kind: str) -> Iterator[str]:
+def lines_of(page: str) -> list[str]:
+    """The lines of the shell in one page, in its order; continued lines are one.
+
+    :param page: the page's path below the checkout.
+    """
+    return [line for path, line in commands() if path == page]
+
+
+def blocks(path: Path, kind: str) -> Iterator[str]:
+    """The fenced blocks of this kind in a page."""
     pattern = rf"^( *)```{kind}\n(.*?)^\1```"
     for block in re.finditer(pattern, path.read_text("utf-8"), re.S | re.M):
         yield textwrap.dedent(block[2])
