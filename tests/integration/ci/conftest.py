@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import getpass
+import json
 import os
+import re
 import signal
 import subprocess
 import uuid
@@ -18,7 +20,7 @@ from typing import Any
 import pytest
 
 from tests.simcloud.guests.processes import descendants
-from tests.support.ansible_run import ROOT
+from tests.support.ansible_run import BIN, ROOT
 from tests.support.command import installed, nodepoolctl, surroundings
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.launcher_case import Cloud, Site, label, pool, provider
@@ -73,6 +75,15 @@ class Pool:
                 if process.poll() is None:
                     os.killpg(process.pid, signal.SIGKILL)
         return process.returncode, out
+
+    def awx_job(self, playbook: str, **answers: object) -> tuple[int, dict[str, Any], str]:
+        """A job of AWX with these answers to the survey: its status, its artifacts, its output."""
+        given = {"nodepool_config": str(self.site.config), "status_artifacts": True, **answers}
+        path = ROOT / "examples" / "awx" / f"{playbook}.yml"
+        shown = {"ANSIBLE_SHOW_CUSTOM_STATS": "true"}
+        code, out = self.run(BIN / "ansible-playbook", path, "-e", json.dumps(given), env=shown)
+        found = re.search(r"RUN: (\{.*\})", out, re.DOTALL)
+        return code, json.loads(found[1]) if found else {}, out
 
     def leases(self) -> list[str]:
         """The names of the leases."""

@@ -5,47 +5,32 @@
 
 from __future__ import annotations
 
-import json
-import re
-from typing import Any
-
 from tests.integration.ci.conftest import Pool
-from tests.support.ansible_run import BIN, ROOT
-
-PROJECT = ROOT / "examples" / "awx"
-
-
-def job(ci: Pool, name: str, **answers: object) -> tuple[int, dict[str, Any], str]:
-    """A job with these answers to the survey: its status, its artifacts, its output."""
-    given = {"nodepool_config": str(ci.site.config), "status_artifacts": True, **answers}
-    shown = {"ANSIBLE_SHOW_CUSTOM_STATS": "true"}
-    code, out = ci.run(BIN / "ansible-playbook", PROJECT / f"{name}.yml", "-e", json.dumps(given), env=shown)
-    found = re.search(r"RUN: (\{.*\})", out, re.DOTALL)
-    return code, json.loads(found[1]) if found else {}, out
 
 
 def test_a_pipeline_reads_the_hosts_from_the_job(ci: Pool) -> None:
-    code, artifacts, out = job(ci, "lease", lease_name="build-7", lease_labels="debian-12", lease_expires=900)
+    code, artifacts, out = ci.awx_job("lease", lease_name="build-7", lease_labels="debian-12", lease_expires=900)
     assert code == 0, out
     (node,) = artifacts["lease_nodes"]
     assert artifacts["lease_name"] == "build-7" and artifacts["lease_complete"] is True
     assert {*node} == {"id", "label", "address", "port", "user", "host_keys", "expires_at"}
     assert node["host_keys"] and ci.leases() == ["build-7"]
 
-    code, artifacts, out = job(ci, "extend", lease_name="build-7", lease_expires=5000)
+    code, artifacts, out = ci.awx_job("extend", lease_name="build-7", lease_expires=5000)
     assert code == 0 and artifacts["lease_nodes"][0]["expires_at"] > node["expires_at"] + 3000, out
 
-    code, artifacts, out = job(ci, "explain", id=node["id"])
+    code, artifacts, out = ci.awx_job("explain", id=node["id"])
     assert code == 0 and artifacts["status_lines"][0].startswith(f"node {node['id']}"), out
-    assert job(ci, "status")[1]["status_lines"][0].startswith("PROVIDERS")
+    assert ci.awx_job("status")[1]["status_lines"][0].startswith("PROVIDERS")
 
     # In a workflow the artifacts of the lease are variables of the release.
-    code, artifacts, out = job(ci, "release", lease_name="build-7", lease_labels="debian-12", lease_nodes=[node])
+    code, artifacts, out = ci.awx_job("release", lease_name="build-7", lease_labels="debian-12", lease_nodes=[node])
     assert code == 0 and artifacts["lease_nodes"] == [] and ci.leases() == [], out
 
 
 def test_a_job_that_gets_no_nodes_in_time_gives_everything_back(ci: Pool) -> None:
     ci.site.cloud.quota(instances=0)
-    code, _artifacts, out = job(ci, "lease", lease_name="build-8", lease_labels="debian-12, debian-12", lease_timeout=3)
+    labels = "debian-12, debian-12"
+    code, _artifacts, out = ci.awx_job("lease", lease_name="build-8", lease_labels=labels, lease_timeout=3)
     assert code != 0 and "everything was released" in out
     assert ci.leases() == []

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import pwd
+import shlex
 import subprocess
 import sys
 import venv
@@ -20,6 +21,7 @@ import pytest
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.quickstart.folder_notes import Notes
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.quickstart.prepare import private_zookeeper
 from tests.support.ansible_run import BIN, ROOT, SHORT_PATHS, command, environment
+from tests.support.examples import lines_of
 from tests.support.simcloud_process import SimCloud, default_cloud
 
 USER = pwd.getpwuid(os.getuid()).pw_name
@@ -177,7 +179,7 @@ def test_check_mode_shows_the_configuration_and_makes_nothing(newcomer: Newcomer
 
 @pytest.mark.long
 def test_from_an_installed_tarball_with_nothing_but_what_it_asks_for(newcomer: Newcomer, tmp_path: Path) -> None:
-    """The libraries of this environment are lent to an empty one: first Ansible alone, then what the message names."""
+    """README's two commands. An empty environment is lent Ansible alone at first, then what the message names."""
     galaxy, collections = BIN / "ansible-galaxy", tmp_path / "collections"
     run: dict[str, Any] = {
         "cwd": tmp_path,
@@ -197,16 +199,21 @@ def test_from_an_installed_tarball_with_nothing_but_what_it_asks_for(newcomer: N
             if not (site / path.name).is_symlink():
                 (site / path.name).symlink_to(path)
 
-    def play() -> subprocess.CompletedProcess[str]:
-        words = [str(python), "-m", "ansible", "playbook", "stackci.nodepool.quickstart", *newcomer.options()]
+    given = [line for line in lines_of("README.md") if line.startswith("ansible-playbook stackci.nodepool.quickstart")]
+    first, absent = (shlex.split(line, comments=True)[1:] for line in given)
+
+    def play(line: list[str]) -> subprocess.CompletedProcess[str]:
+        words = [str(python), "-m", "ansible", "playbook", *newcomer.options(), *line]
         variables = environment(tmp_path, ANSIBLE_COLLECTIONS_PATH=str(collections), **SHORT_PATHS)
         variables.pop("ANSIBLE_PYTHON_INTERPRETER")
         return subprocess.run(
             words, cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=180, check=False
         )
 
-    missing = play()
+    missing = play(first)
     assert missing.returncode != 0
     assert f"has no asyncssh, jsonschema, kazoo, openstacksdk. Type: {python} -m pip install" in missing.stdout
     (site / "lent.pth").write_text(f"{theirs}\n")
-    assert "The node said: Linux" in fine(play())
+    assert "The node said: Linux" in fine(play(first))
+    fine(play(absent))
+    assert newcomer.cloud.servers("mycloud") == [] and not newcomer.folder.exists()

@@ -9,10 +9,11 @@ Nothing here takes time: a job that was canceled ends, and its events are proces
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 ACTIVE = ("new", "pending", "waiting", "running")
+ENDED = "2026-01-01T00:00:00.000000Z"
 HOLDERS = {
     "job_templates": "unified_job_template",
     "workflow_job_templates": "unified_job_template",
@@ -41,6 +42,7 @@ class Job:
     looks: int = 2
     refusals: int = 1
     canceled: bool = False
+    artifacts: dict[str, Any] = field(default_factory=dict)
 
     def seen(self) -> None:
         """Somebody looked."""
@@ -60,8 +62,23 @@ class Job:
             "url": url,
             "related": {"cancel": f"{url}cancel/"},
             "status": self.status,
+            "finished": None if self.status in ACTIVE else ENDED,
+            "artifacts": self.artifacts,
             "unified_job_template": self.unified_job_template,
         }
+
+
+def launch_variables(
+    given: Mapping[str, Any], survey: Mapping[str, Any] | None, asks_variables: bool
+) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
+    """The variables of a job that is launched, those that AWX ignores, and what it says about missing answers."""
+    questions = {question["variable"]: question for question in (survey or {}).get("spec", [])}
+    taken = {key: value for key, value in given.items() if asks_variables or key in questions}
+    ignored = {key: value for key, value in given.items() if key not in taken}
+    defaults = {key: question["default"] for key, question in questions.items() if question.get("default", "") != ""}
+    variables = {**defaults, **taken}
+    missing = [f"'{key}' value missing" for key, one in questions.items() if one["required"] and key not in variables]
+    return variables, ignored, missing
 
 
 class Jobs:
@@ -91,8 +108,8 @@ class Jobs:
 
     def problem(self, kind: str, thing: Mapping[str, Any]) -> tuple[int, dict[str, Any]] | None:
         """Why a thing is not deleted now."""
-        field = HOLDERS.get(kind)
-        related = [job for job in self.all.values() if field and getattr(job, field) == thing["id"]]
+        holder = HOLDERS.get(kind)
+        related = [job for job in self.all.values() if holder and getattr(job, holder) == thing["id"]]
         if at_work := [job for job in related if job.status in ACTIVE]:
             listed = [{"id": job.id, "type": job.type} for job in at_work]
             return 409, {"error": "Resource is being used by running jobs.", "active_jobs": listed}

@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.support.awx import checks
 from tests.support.awx.fields import ASSOCIATIONS, FIELDS, TYPES, UNIFIED, UNIQUE
-from tests.support.awx.jobs import ACTIVE, Job, Jobs
+from tests.support.awx.jobs import ACTIVE, Job, Jobs, launch_variables
 from tests.support.awx.pages import UnknownField, page
 from tests.support.awx.rrules import BUSY, rrule_problem
 from tests.support.awx.updates import TRIGGERS, Updates
@@ -41,6 +41,8 @@ class Awx:
     """Organizations, projects and so on, by kind and id.
 
     :param playbooks: what is found in each project.
+    :ivar run: is called with each job that is launched, its playbook and its variables; the job stays pending
+        until somebody changes its status.
     """
 
     def __init__(self, playbooks: list[str]) -> None:
@@ -50,6 +52,7 @@ class Awx:
         self._lists: dict[tuple[str, int, str], list[int]] = {}
         self.surveys: dict[int, Thing] = {}
         self.jobs = Jobs()
+        self.run: Callable[[Job, str, dict[str, Any]], object] = lambda _job, _playbook, _variables: None
         self.updates = Updates()
         self._leaving: dict[int, int] = {}
         self._add("organizations", {"name": "Default"})
@@ -96,6 +99,9 @@ class Awx:
             case "GET", ["jobs"]:
                 jobs = [view for view in self.jobs.views() if view["type"] == "job"]
                 return 200, page(jobs, f"{ROOT}jobs/", query)
+            case "GET", ["jobs", number] if job := self.jobs.all.get(int(number)):
+                job.seen()
+                return 200, job.view()
             case "GET", ["jobs", number, "cancel"]:
                 return 200, {"can_cancel": self.jobs.all[int(number)].status in ACTIVE}
             case "POST", ["jobs", number, "cancel"]:
@@ -124,6 +130,8 @@ class Awx:
                 return self._delete_if_free(kind, thing)
             case "POST", ["update"] if kind == "projects":
                 return 202, self.updates.begin(thing)
+            case "POST", ["launch"] if kind == "job_templates":
+                return self._launch(thing, (body or {}).get("extra_vars", {}))
             case "GET", ["playbooks"] if kind == "projects":
                 return 200, self._playbooks_of(thing)
             case _, ["survey_spec"] if kind in ("job_templates", "workflow_job_templates"):
@@ -131,6 +139,15 @@ class Awx:
             case _, [name] if name in ASSOCIATIONS.get(kind, {}):
                 return self._associate(method, (kind, thing["id"], name), body)
         raise Refusal(405, detail=f'Method "{method}" not allowed.')
+
+    def _launch(self, template: Thing, given: Mapping[str, Any]) -> Answer:
+        survey = self.surveys.get(template["id"]) if template["survey_enabled"] else None
+        variables, ignored, missing = launch_variables(given, survey, template["ask_variables_on_launch"])
+        if missing:
+            raise Refusal(400, variables_needed_to_start=missing)
+        job = self.start("job_templates", template["name"], status="pending")
+        self.run(job, template["playbook"], variables)
+        return 201, {**job.view(), "job": job.id, "ignored_fields": {"extra_vars": ignored} if ignored else {}}
 
     # -- looking ------------------------------------------------------------------------------------------------
 
