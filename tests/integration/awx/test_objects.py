@@ -32,9 +32,15 @@ MODULES = {
     "controller_inventories": "inventory",
     "controller_inventory_sources": "inventory_source",
     "controller_templates": "job_template",
+    "controller_workflows": "workflow_job_template",
     "controller_schedules": "schedule",
 }
 """The lists of infra.aap_configuration and the module of awx.awx that takes an entry of each."""
+
+JOBS = ["launcher", "leak_cleanup", "builder", "image_rebuild", "lease", "release"]
+LEASING = {"awx_jobs": JOBS, "awx_workflow_template": "acceptance"}
+NODES = "simplified_workflow_nodes"
+"""What infra.aap_configuration passes on to another module."""
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +54,9 @@ def objects(tmp_path_factory):
         {"name": "Make", "ansible.builtin.include_role": role},
         {"name": "Keep", "ansible.builtin.copy": {"content": lists, "dest": str(answer), "mode": "0600"}},
     ]
-    play = [{"name": "Data", "hosts": "localhost", "gather_facts": False, "vars": dict(OPTIONS), "tasks": tasks}]
+    play = [
+        {"name": "Data", "hosts": "localhost", "gather_facts": False, "vars": {**OPTIONS, **LEASING}, "tasks": tasks}
+    ]
     (folder / "play.yml").write_text(json.dumps(play), encoding="utf-8")
     done = command("ansible-playbook", "play.yml", folder=folder, timeout=200)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -74,8 +82,17 @@ def test_each_entry_is_what_the_module_documents(objects, name):
     assert objects[name]
     for entry in objects[name]:
         # Empty ones are left out by the role, and by infra.aap_configuration.
-        given = {key: value for key, value in entry.items() if value != "" or key == "kind"}
+        given = {key: value for key, value in entry.items() if key != NODES and (value != "" or key == "kind")}
         assert ArgumentSpecValidator(documented(MODULES[name])).validate(given).error_messages == []
+
+
+def test_the_nodes_of_the_workflow_are_what_the_module_documents(objects):
+    (workflow,) = objects["controller_workflows"]
+    names = {node["identifier"] for node in workflow[NODES]}
+    for node in workflow[NODES]:
+        given = {**node, "workflow_job_template": workflow["name"]}
+        assert ArgumentSpecValidator(documented("workflow_job_template_node")).validate(given).error_messages == []
+        assert {follower for key in node if key.endswith("_nodes") for follower in node[key]} <= names
 
 
 def test_a_wrong_entry_is_noticed():
