@@ -71,9 +71,10 @@ class Shape:
             return f"{_RIGHT} of {self.flavor}{_IMAGE}{self.image}"
         if kind == SUCCESS:
             return f"success with creates of {self.flavor}{_IMAGE}{self.image}"
-        if kind == MEMBERS:
-            return f"members of server group {self.group or '?'}"
-        if kind == UNCOUNTED:
+        if kind == MEMBERS and self.group:
+            return f"members of server group {self.group}"
+        if kind in (UNCOUNTED, MEMBERS):
+            # A group that the label does not name was added by the cloud: it is held up as what nothing counts.
             return f"room in other quotas for {self.flavor}{_IMAGE}{self.image}"
         return _RIGHT
 
@@ -102,6 +103,7 @@ def refused_narrow(
     jitter: float,
     sent_at: float,
     active: float = 0.0,
+    earlier: Iterable[float] = (),
 ) -> dict[str, Freeze]:
     """Return the freezes of a pool after one more launch failed for a narrow resource.
 
@@ -112,16 +114,19 @@ def refused_narrow(
     :param jitter: 0…1, lengthens the first pauses a little.
     :param sent_at: when the create was sent. Creates that were under way together make one freeze.
     :param active: how many servers of the project are ACTIVE.
+    :param earlier: when like creates were refused before it was known that this is used up. They count for the pauses.
     """
     own = known.get(resource)
     mine = [moment for moment in (own.refusals if own else []) if now - moment < MEMORY]
     if own is not None and mine and sent_at <= mine[-1]:
         return {**known, resource: replace(own, refusals=[*mine, mine[-1]], text=text, owner=whose)}
     kin = {name: freeze for name, freeze in known.items() if family(name) == family(resource)}
-    # What is forbidden takes a second sign to be known: another create was refused before this one.
-    signs = [now] if whose == ACCOUNT and own is None else []
+    signs = sorted(moment for moment in earlier if now - moment < MEMORY)
+    if whose == ACCOUNT and own is None and not signs:
+        signs = [now]  # what is forbidden takes a second sign to be known: another create was refused before this one
     past = sorted(moment for freeze in kin.values() for moment in freeze.refusals if now - moment < MEMORY)
-    pause = pause_after([*past, *signs, now], jitter) if past or signs else FIRST_PAUSE * (1.0 + jitter / 2)
+    first = not past and not (signs and whose == ACCOUNT)
+    pause = FIRST_PAUSE * (1.0 + jitter / 2) if first else pause_after(sorted([*past, *signs, now]), jitter)
     until = now + pause
     later = {name: replace(freeze, until=max(freeze.until, until)) for name, freeze in kin.items()}
     since = (own.since if own is not None else 0.0) or now

@@ -115,13 +115,23 @@ class Freezes:
     # -- narrow resources ----------------------------------------------------------------------------------------
 
     def refuse_narrow(
-        self, pool_id: str, actor: ProviderActor, resource: str, text: str, whose: str, sent_at: float
+        self,
+        pool_id: str,
+        actor: ProviderActor,
+        resource: str,
+        text: str,
+        whose: str,
+        sent_at: float,
+        earlier: Iterable[float] = (),
     ) -> None:
-        """Freeze a narrow resource after a launch that needed it failed; nothing else in the pool waits for it."""
+        """Freeze a narrow resource after a launch that needed it failed; nothing else in the pool waits for it.
+
+        :param earlier: when like creates were refused before the resource was known.
+        """
         now, jitter, active = self._context.now(), self._context.random(), _active(actor)
 
         def refuse_again(known: dict[str, Freeze]) -> dict[str, Freeze]:
-            return refused_narrow(known, resource, text, whose, now, jitter, sent_at, active)
+            return refused_narrow(known, resource, text, whose, now, jitter, sent_at, active, earlier)
 
         before, after = self._change(pool_id, now, refuse_again)
         self._say_frozen(pool_id, now, before.get(resource), after[resource])

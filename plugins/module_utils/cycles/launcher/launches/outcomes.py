@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 
 from ....clients.zookeeper.link.batch import Batch
@@ -17,7 +18,7 @@ from ....launching.classifier import (
 )
 from ....launching.harvest import CREATED, WASTED
 from ....launching.harvest import READY as READY_NODE
-from ....launching.known_answers import HOSTS, REACH
+from ....launching.known_answers import ALLOWED, CREATES, HOSTS, REACH, SUCCESS
 from ....launching.machine import Failure
 from ....launching.narrow import split
 from ....model import owner
@@ -36,6 +37,10 @@ from .silence import Silence
 
 ELSEWHERE = frozenset({Failure.CAPACITY, Failure.UNREACHABLE})
 """Failures that do not count and may end in another zone."""
+REFUSALS = frozenset({ALLOWED, CREATES, SUCCESS})
+"""Kinds of narrow resources that refused creates show, not servers."""
+MOST_REFUSALS = 20
+"""Refused creates of one flavor with one image that are remembered."""
 
 
 class Outcomes:
@@ -47,6 +52,8 @@ class Outcomes:
         self._in_progress = in_progress
         self._signs = Signs(context, gates)
         self._silence = Silence(context, in_progress)
+        self._refused: dict[tuple[str, str], deque[float]] = {}
+        """Pool id, and flavor with image → when creates were refused that froze nothing."""
 
     def seen_by(self, ongoing: LaunchInProgress, now: float) -> Seen:
         """Return what else is seen at the time of a launch's failure."""
@@ -118,6 +125,8 @@ class Outcomes:
         launch = ongoing.launch
         if verdict.resources or COURSES[verdict.owner].freezes:
             self._freeze(ongoing, verdict, text, failing)
+        elif failure is Failure.REFUSED:
+            self._refused.setdefault(self._kind(ongoing), deque(maxlen=MOST_REFUSALS)).append(now)
         if failure is Failure.REFUSED and not verdict.wrong:
             ongoing.actor.known.forget_names()
         ongoing.has_host = False
@@ -148,7 +157,13 @@ class Outcomes:
         launch, pool_id = ongoing.launch, pool_id_of(self._context, ongoing)
         for kind in narrow:
             name = ongoing.shape.narrow_name(kind, launch.az)
-            self._gates.freezes.refuse_narrow(pool_id, ongoing.actor, name, text, verdict.owner, launch.asked_at)
+            earlier = self._refused.pop(self._kind(ongoing), ()) if kind in REFUSALS else ()
+            self._gates.freezes.refuse_narrow(
+                pool_id, ongoing.actor, name, text, verdict.owner, launch.asked_at, earlier
+            )
+
+    def _kind(self, ongoing: LaunchInProgress) -> tuple[str, str]:
+        return pool_id_of(self._context, ongoing), ongoing.shape.narrow_name(SUCCESS, None)
 
     def _count(self, ongoing: LaunchInProgress, failure: Failure, verdict: Verdict, text: str) -> None:
         """Count the failure in the breaker of those whose fault it may be."""

@@ -16,6 +16,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.known_a
     CREATES,
     HOSTS,
     MEMBERS,
+    SUCCESS,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.narrow import (
     FIRST_PAUSE,
@@ -115,6 +116,19 @@ def test_the_first_pause_is_short_and_the_next_ones_are_those_of_a_quota():
     assert FIRST_PAUSE <= once.until - NOW <= 1.5 * FIRST_PAUSE
     twice = refuse({once.resource: once}, "az1", NOW + 5, NOW + 4)[once.resource]
     assert 24 <= twice.until - (NOW + 5) <= 30
+
+
+def test_refusals_from_before_the_freeze_count_for_its_later_pauses_only():
+    name, earlier = Shape("m1", "debian").narrow_name(SUCCESS, None), (NOW - 2, NOW - 1)
+    once = refused_narrow({}, name, "denied", "cloud", NOW, 0.0, NOW - 1, earlier=earlier)[name]
+    assert (once.refusals, once.until - NOW) == ([*earlier, NOW], FIRST_PAUSE)
+    twice = refused_narrow({name: once}, name, "denied", "cloud", NOW + 4, 0.0, NOW + 3)[name]
+    assert 30 <= twice.until - (NOW + 4) <= 60
+
+
+def test_members_of_a_group_that_no_label_names_hold_up_what_needs_them():
+    shape = Shape("m1", "debian")
+    assert shape.narrow_name(MEMBERS, None) in shape.narrow_needs(None)
 
 
 def test_what_is_given_back_is_tried_at_once_unless_others_take_it():

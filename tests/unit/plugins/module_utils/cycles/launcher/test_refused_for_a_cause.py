@@ -241,7 +241,7 @@ def test_a_trouble_of_the_cloud_with_one_flavor_costs_few_creates_and_stops_no_o
         world.run(290)
         assert {world.state(request) for request in stuck} <= {"requested", "pending"}
         assert {cycle.account.waiting[one]["owner"] for one in stuck if one in cycle.account.waiting} == {"cloud"}
-        assert most_within(creates(cycle), 120.0) <= 8
+        assert most_within(creates(cycle), 120.0) <= 6
         good = world.request("large")
         assert world.run(40, until=served(world, good))
         assert world.run(300, until=lambda: all(request in world.fulfilled for request in stuck))
