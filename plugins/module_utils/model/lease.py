@@ -50,6 +50,7 @@ class LeaseSpec:
     :param provider: preferred provider, None for any.
     :param tenant: tenant whose limits apply, None for none.
     :param expires: seconds that the nodes stay held after they were handed over.
+    :param ends_at_time: True: these seconds count from the start of the run, however long the nodes are waited for.
     :param patience: maximum seconds that the requests stay while no playbook continues with the lease.
     :param owner: who asks, for people; "" for nobody.
     :param reason: what for, for people.
@@ -65,6 +66,7 @@ class LeaseSpec:
     patience: int = 7200
     owner: str = ""
     reason: str = ""
+    ends_at_time: bool = False
 
     @property
     def comment(self) -> str:

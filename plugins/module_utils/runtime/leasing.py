@@ -67,6 +67,7 @@ def lease(module: AnsibleModule) -> dict[str, Any]:
         labels=tuple(params["labels"] or ()),
         patience=max(params["timeout"], expires),
         expires=expires,
+        ends_at_time=params["until"] is not None,
         owner=_user() if params["owner"] is None else params["owner"],
         **{key: params[key] for key in ("name", "count", "priority", "provider", "tenant", "reason")},
     )

@@ -9,6 +9,7 @@ must survive a kill is in ZooKeeper. Several requestors of the same lease name t
 
 from __future__ import annotations
 
+import math
 import time
 import uuid
 from collections.abc import Callable, Sequence
@@ -132,6 +133,7 @@ class Leasing:
         self._clears = clears and not present
         self._clock = clock
         self._unique = unique
+        self._ends_at = clock() + spec.expires if spec.ends_at_time else None
         self._path = f"{LEASES}/{segment(spec.name)}"
         self._changed = False
         self._busy: str | None = None
@@ -289,7 +291,7 @@ class Leasing:
             lease.leaving = list(action.nodes)
         elif isinstance(action, Note):
             lease.sets[action.number].nodes = list(action.nodes)
-            lease.expires_at = max(lease.expires_at, now + lease.expires)
+            lease.expires_at = max(lease.expires_at, now + self._left(lease.expires, now))
         self._store.own.put(self._path, lease.document())
         self._changed = True
         return True
@@ -333,8 +335,12 @@ class Leasing:
     def _mark(self, node: Node, now: float) -> None:
         node.hold_job = hold_job(self._spec.name)
         node.comment = self._spec.comment
-        node.hold_expiration = self._spec.expires
+        node.hold_expiration = self._left(self._spec.expires, now)
         node.set_state(NodeState.HOLD, now)
+
+    def _left(self, expires: int, now: float) -> int:
+        """Return the seconds for which a node that is handed over now is held; at least 1, as 0 is for ever."""
+        return expires if self._ends_at is None else max(1, min(expires, math.ceil(self._ends_at - now)))
 
     # -- report -------------------------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -57,6 +58,22 @@ def test_a_lease_that_is_released_while_it_is_waited_for_is_not_requested_again(
     assert status.done and status.released
     assert status.failures == ["it was released while this run waited for it: repeat the task to start again"]
     assert (world.store.all_requests(), world.store.own.documents) == ([], {})
+
+
+@pytest.mark.parametrize(
+    ("ends_at_time", "waited", "held"), [(True, 200.0, 400), (True, 700.0, 1), (False, 200.0, 600)]
+)
+def test_a_lease_until_a_time_ends_then_however_long_the_nodes_are_waited_for(
+    ends_at_time: bool, waited: float, held: int
+) -> None:
+    world = World(replace(SPEC, ends_at_time=ends_at_time))
+    leasing = world.leasing()
+    leasing.advance()
+    world.now += waited
+    world.launch()
+    for _pass in range(6):
+        status = leasing.advance()
+    assert status.done and {node.hold_expiration for node in status.nodes} == {held}
 
 
 def test_lease_is_had_repeated_and_given_back() -> None:
