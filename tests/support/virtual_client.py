@@ -28,6 +28,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud impor
     ReachedAddresses,
     SecurityGroup,
     Server,
+    ServerGroup,
     ServerSpec,
     Volume,
 )
@@ -154,6 +155,10 @@ class VirtualClient:
     def list_keypairs(self) -> list[str]:
         """Names of keypairs."""
         return self._call("GET /os-keypairs", lambda: list(self._cloud.keypairs))
+
+    def list_server_groups(self) -> list[ServerGroup]:
+        """The server groups."""
+        return self._call("GET /os-server-groups", lambda: list(self._cloud.server_groups))
 
     def list_security_groups(self) -> list[SecurityGroup]:
         """The security groups."""

@@ -29,6 +29,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud impor
     Port,
     SecurityGroup,
     Server,
+    ServerGroup,
     ServerSpec,
     Volume,
     moment,
@@ -162,6 +163,7 @@ class VirtualCloud:
     zones: tuple[str, ...] = ("az1", "az2")
     images: tuple[Image, ...] = (Image("img-1", "debian", "active"),)
     keypairs: tuple[str, ...] = ("ci",)
+    server_groups: tuple[ServerGroup, ...] = ()
     security_groups: tuple[str | SecurityGroup, ...] = ("default", "web")
     nets: tuple[Network, ...] | None = None
     roles: NetworkRoles = field(default_factory=NetworkRoles)

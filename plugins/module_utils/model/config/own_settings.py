@@ -88,7 +88,8 @@ def _problems(settings: Any, main: Any, cls: type, path: Path, where: str) -> It
 
 
 def _entries(settings: Raw, main: Any, option: Option, path: Path, where: str) -> Iterator[Problem]:
-    assert option.part is not None
+    if option.part is None:
+        raise AssertionError(f"{option.key} has no section")
     there = main.get(option.key) if isinstance(main, dict) else None
     known = None if main is None or not isinstance(there, list | None) else dict(_named(there))
     kind, seen = section_of(option.part).kind, dict[str, int]()
