@@ -37,8 +37,9 @@ EARLY, LATE = 0.95, 2.0
 OVERDUE_SHARE = 0.05
 RAREST = 30.0
 """Longest interval in seconds between readings for an overdue server; the intervals grow up to it."""
-LEISURE = 8.0
-"""Least seconds between two readings for deletions that no request waits for."""
+LEISURE, LEISURE_MOST = 3.0, 8.0
+"""Least seconds between two readings for deletions that no request waits for; half of the usual time, up to the second,
+at a cloud that deletes slowly."""
 UNKNOWN_FIRST = 2.0
 UNKNOWN_BOOT = 3.0
 UNKNOWN_SHARE = 0.15
@@ -125,7 +126,8 @@ def watch_due(
         expected += earliest - age < calm
     pace = _pace(expected, median(times.samples) - earliest, calm, full=full) if expected else calm
     due = min(due, max(nearest, pace - age_of_list))
-    return due if hurry else max(due, LEISURE - age_of_list)
+    leisure = min(LEISURE_MOST, max(LEISURE, median(times.samples) / 2))
+    return due if hurry else max(due, leisure - age_of_list)
 
 
 def _pace(expected: int, spread: float, calm: float, *, full: bool) -> float:

@@ -20,6 +20,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.polling
     FEW,
     LATELY,
     LEISURE,
+    LEISURE_MOST,
     NEWS_MOST,
     QUICK,
     QUICK_WHEN_FULL,
@@ -153,13 +154,13 @@ def test_nothing_to_watch_is_never_due(known):
 @pytest.mark.parametrize(
     ("age", "hurry", "leisure", "unknown"),
     [
-        (0.0, 5.0, LEISURE, 2.0),
-        (4.9, 5.0, LEISURE, 2.0),
-        (16.5, 2.5, LEISURE, 2.475),
-        (19.0, CALM, LEISURE, 2.85),
-        (48.0, CALM, LEISURE, 7.2),
-        (49.0, 2.45, LEISURE, 7.35),
-        (100.0, 5.0, LEISURE, 15.0),
+        (0.0, 5.0, LEISURE_MOST, 2.0),
+        (4.9, 5.0, LEISURE_MOST, 2.0),
+        (16.5, 2.5, LEISURE_MOST, 2.475),
+        (19.0, CALM, LEISURE_MOST, 2.85),
+        (48.0, CALM, LEISURE_MOST, 7.2),
+        (49.0, 2.45, LEISURE_MOST, 7.35),
+        (100.0, 5.0, LEISURE_MOST, 15.0),
         (4000.0, 30.0, 30.0, 600.0),
     ],
     ids=["just sent", "young", "soon expected", "expected from here", "and until here", "overdue", "long", "stuck"],
@@ -171,6 +172,13 @@ def test_the_distance_of_looks_at_each_age(age, hurry, leisure, unknown):
     assert watch_due([age], 0.0, times) == pytest.approx(hurry)
     assert watch_due([age], 0.0, times, hurry=False) == pytest.approx(leisure)
     assert watch_due([age], 0.0, Times()) == watch_due([age], 0.0, Times(), hurry=False) == pytest.approx(unknown)
+
+
+def test_deletions_that_nobody_waits_for_are_looked_at_more_rarely_where_they_are_slow():
+    for seconds, pause in ((2.0, LEISURE), (10.0, 5.0), (60.0, LEISURE_MOST)):
+        times = Times()
+        times.samples.extend([seconds] * 3)
+        assert watch_due([seconds], 0.0, times, hurry=False) == pytest.approx(pause)
 
 
 def test_the_more_are_expected_and_the_less_their_times_differ_the_quicker_are_the_looks():
