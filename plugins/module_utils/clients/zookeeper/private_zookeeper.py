@@ -76,8 +76,8 @@ def find_way(home: str = "", only: str = "", which: Callable[[str], str | None] 
 
 def class_path(home: str = "") -> str:
     """Return Java's class path: of an unpacked ZooKeeper, or of Debian's package; "" when there is none."""
-    homes = [home] if home else [os.environ.get("ZOOKEEPER_HOME", ""), *(sorted(glob.glob(one)[-1:]) for one in _HOMES)]
-    for place in (path for one in homes for path in ([one] if isinstance(one, str) else one)):
+    usual = [place for pattern in _HOMES for place in sorted(glob.glob(pattern), reverse=True)]
+    for place in [home] if home else [os.environ.get("ZOOKEEPER_HOME", ""), *usual]:
         if place and glob.glob(os.path.join(place, "lib", "zookeeper-[0-9]*.jar")):
             return f"{place}/lib/*"
     if home or not os.path.exists(f"{DEBIAN_JARS}/zookeeper.jar"):

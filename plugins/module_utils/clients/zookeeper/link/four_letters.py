@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Callable
 
 from ....model.config.types import ZooKeeperSettings
@@ -17,14 +18,20 @@ SIGNS = ("Zookeeper version", "is not executed because it is not in the whitelis
 """What a ZooKeeper answers to srvr, which by default is the only word that it answers."""
 
 
-def four_letters(host: str, port: int, word: str, seconds: float = 2.0) -> str:
-    """Return the answer to a four-letter word; "" when there is none."""
+def four_letters(
+    host: str, port: int, word: str, seconds: float = 2.0, clock: Callable[[], float] = time.monotonic
+) -> str:
+    """Return the answer to a four-letter word; "" when there is none.
+
+    :param seconds: for which each part of the answer, and the whole of it, is waited for.
+    """
+    end = clock() + seconds
     try:
         with socket.create_connection((host, port), seconds) as connection:
             connection.settimeout(seconds)
             connection.sendall(word.encode("ascii"))
             answer = b""
-            while len(answer) < 65536 and (piece := connection.recv(4096)):
+            while len(answer) < 65536 and clock() < end and (piece := connection.recv(4096)):
                 answer += piece
     except OSError:
         return ""

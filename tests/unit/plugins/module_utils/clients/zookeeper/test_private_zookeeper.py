@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import glob
 import socket
 from pathlib import Path
 
@@ -68,6 +69,19 @@ def test_the_usual_places_of_an_unpacked_zookeeper(home, monkeypatch):
     assert class_path() == ""
     Path(home, "zookeeper.jar").touch()
     assert class_path().startswith(f"{home}/zookeeper.jar:{home}/slf4j-nop.jar:")
+
+
+def test_of_several_unpacked_releases_the_last_one_is_taken_however_they_are_listed(tmp_path, monkeypatch):
+    releases = [tmp_path / f"apache-zookeeper-{version}" for version in ("3.8.4", "3.9.3", "3.7.2")]
+    for release in releases:
+        (release / "lib").mkdir(parents=True)
+        (release / "lib" / "zookeeper-3.jar").touch()
+    monkeypatch.delenv("ZOOKEEPER_HOME", raising=False)
+    monkeypatch.setattr(private_zookeeper, "_HOMES", (f"{tmp_path}/apache-zookeeper*",))
+    found = glob.glob
+    listed = {f"{tmp_path}/apache-zookeeper*": [str(release) for release in releases]}
+    monkeypatch.setattr(glob, "glob", lambda pattern: listed.get(pattern) or found(pattern))
+    assert class_path() == f"{tmp_path}/apache-zookeeper-3.9.3/lib/*"
 
 
 def test_a_port_that_somebody_uses_is_not_free():

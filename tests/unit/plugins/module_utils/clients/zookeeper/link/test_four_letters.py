@@ -5,6 +5,11 @@
 
 from __future__ import annotations
 
+import itertools
+import socket
+import threading
+from contextlib import suppress
+
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link.four_letters import (
@@ -47,3 +52,17 @@ def test_nothing_is_told_without_reason() -> None:
     assert plain_remark(ZooKeeperSettings(SERVERS, TLS), ask) == ""
     assert hosts == ["zk1", "::1", "zk3"], "more would take too long"
     assert four_letters("127.0.0.1", 1, "srvr") == ""
+
+
+def test_an_answer_that_does_not_end_is_left_when_the_time_is_over() -> None:
+    def serve() -> None:
+        peer, _address = listener.accept()
+        with peer, suppress(OSError):
+            while True:
+                peer.sendall(b"x")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=serve, daemon=True).start()
+        ticks = itertools.count()
+        answer = four_letters("127.0.0.1", listener.getsockname()[1], "srvr", 10.0, clock=lambda: float(next(ticks)))
+    assert answer.startswith("x") and next(ticks) < 20
