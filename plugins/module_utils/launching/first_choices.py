@@ -246,8 +246,8 @@ def first_network(
 ) -> FirstNetwork | None:
     """Return the network in which ssh reaches a server; None when the cloud has no networks to choose from.
 
-    A network whose addresses are reached from outside comes first, then the project's own network with a router to an
-    external network, then a shared one with a router. The first kind must have one network only.
+    A network whose addresses are reached from outside comes first, then one whose router leads to an external network.
+    Of the kind that is taken there must be one network only.
 
     :param routes: pairs (network, external network) of ids that routers connect.
     :param left: what is left of the quota of the project.
