@@ -115,7 +115,7 @@ def test_a_server_without_an_address_fails_its_attempt(site: Site):
         site.requestor.wait_for(request, seconds=40)
         eventually(lambda: len(site.cloud.servers()) == 1)
         cycle.end()
-    assert any("no address" in line for line in cycle.lines)
+    assert any("no usable address" in line for line in cycle.lines)
     assert site.requestor.node(site.requestor.nodes_of(request)[0])["host_keys"]
 
 
