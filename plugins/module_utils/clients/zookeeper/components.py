@@ -41,6 +41,8 @@ class Registration:
         self._version = -1
         self.path: str | None = None
         """Full path of the znode; None while the component is not registered."""
+        self.written = 0.0
+        """ZooKeeper's time of the last write in UNIX seconds; 0 before the first."""
 
     def update(self, **fields: Any) -> None:
         """Change fields. Writes only when a value differs; without a connection, it writes after the reconnection."""
@@ -83,6 +85,7 @@ class Registration:
                 parents=True,
             )
             self.path, self._generation, self._stored, self._version = path, generation, wanted, stat.version
+            self.written = stat.mtime / 1000.0
 
     def _rewrite(self, wanted: bytes) -> bool:
         """Replace the data; return False when the znode is gone."""
@@ -95,6 +98,7 @@ class Registration:
         except StoreGone:
             return False
         self._stored, self._version = wanted, stat.version
+        self.written = stat.mtime / 1000.0
         return True
 
 

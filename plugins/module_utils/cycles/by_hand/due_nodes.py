@@ -25,7 +25,6 @@ from ..launcher.context.launcher_options import LauncherOptions
 from ..launcher.leaks.sweep_options import SweepOptions
 from ..launcher.passes.launcher_cycle import run_launcher
 from ..leases.expiry import release_expired, unattended
-from ..leases.tree_clock import tree_clock
 
 LONGEST = 120.0
 """Seconds that the deletion of the nodes may take; the next sweep or launcher does the rest."""
@@ -68,11 +67,10 @@ def delete_nodes(
 ) -> dict[str, dict[str, Any]]:
     """Release the leases that are over, delete the nodes that are due, and return their rows by key.
 
-    :param clock: UNIX time in seconds.
+    :param clock: ZooKeeper's time in UNIX seconds.
     :param work: runs a launcher cycle.
     :raises StoreError: a call of ZooKeeper failed.
     """
-    clock, _told = tree_clock(store, clock)
     now = clock()
     release_expired(store, now)
     nodes = due_nodes(store, config, options.chosen(config), now)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import socket
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from ...clients.zookeeper.components import Registration
 from ...clients.zookeeper.link import paths
@@ -27,11 +28,13 @@ class Heartbeat:
     """Writes an ephemeral document as long as its :meth:`step` is called. Used by the cycle's own thread only.
 
     :param cycle: ``launcher``, ``builds`` or ``uploads``.
+    :param hear: takes ZooKeeper's time in UNIX seconds with each write.
     """
 
-    def __init__(self, store: Store, cycle: str) -> None:
+    def __init__(self, store: Store, cycle: str, hear: Callable[[float], None] = lambda server_time: None) -> None:
         self._store = store
         self._cycle = cycle
+        self._hear = hear
         self._registration: Registration | None = None
         self._written = float("-inf")
         self._told: tuple[list[str], list[str]] = ([], [])
@@ -48,6 +51,12 @@ class Heartbeat:
             return
         self._written, self._told = now, told
         fields = {"cycle": self._cycle, "at": round(now, 3), "providers": told[0], CONFIG_PROBLEMS: told[1]}
+        before = self._registration.written if self._registration is not None else 0.0
+        self._write(fields)
+        if self._registration is not None and self._registration.written != before:
+            self._hear(self._registration.written)
+
+    def _write(self, fields: Mapping[str, Any]) -> None:
         if self._registration is not None:
             self._registration.update(**fields)
             return

@@ -16,14 +16,13 @@ from ...model.config.types import NodepoolConfig
 from ...model.errors import StoreError
 from ...model.lease import LeaseSpec, is_of
 from ...model.node import Node
-from ..frame.clock import SteadyClock
 from ..frame.cycle_options import ConfigOptions
 from ..frame.stop import Stop
+from ..frame.tree_clock import TreeClock
 from .customer import Customer
 from .expiry import over, release_expired, unattended, unattended_text
 from .extend import extend
 from .lease_cycle import LeaseStatus, Leasing
-from .tree_clock import tree_clock
 from .wait import wait_for
 from .wish_check import capped, refuse_unknown
 
@@ -101,6 +100,7 @@ def run_lease(
         spec, told = capped(turn.spec, config)
         turn, warnings = replace(turn, spec=spec), (*warnings, *told)
     launches = turn.launch and (turn.wait or not turn.present)
+    clock = time_of_tree = TreeClock(clock)
     if preview or launches:
         # The launcher also serves other requestors: check the lease before it begins.
         with closing(Store(config.zookeeper)) as store:
@@ -109,12 +109,12 @@ def run_lease(
             status = Leasing(store, turn.spec, present=turn.present, clears=turn.launch, clock=clock).preview()
             if preview:
                 return LeaseOutcome(status, status, warnings=warnings)
-            clock, told_time = tree_clock(store, clock)
+            told_time = time_of_tree.ask(store)
         outcome = _launching(turn, config, progress, line, stop, clock)
     else:
         with Store(config.zookeeper) as store:
             _look_at_wish(turn, config, store)
-            clock, told_time = tree_clock(store, clock)
+            told_time = time_of_tree.ask(store)
             outcome = _alone(turn, store, progress, clock)
             _look_for_unattended(turn, outcome, store, clock)
     if outcome.timed_out and turn.present and turn.cancel_on_timeout:
@@ -125,7 +125,7 @@ def run_lease(
         with suppress(StoreError), closing(Store(config.zookeeper)) as store:
             store.open(watch=False)
             _look_for_unattended(turn, outcome, store, clock)
-    outcome.warnings, outcome.config = (*warnings, *told_time, *outcome.warnings), config
+    outcome.warnings, outcome.config = (*warnings, *filter(None, [told_time]), *outcome.warnings), config
     return outcome
 
 
@@ -221,9 +221,9 @@ def _launching(
         until="deadline",
         state_dir=default_folder(),
     )
-    ended = run_launcher(
-        options, progress=line, done=customer.done, refused=customer.refused, stop=stop, clock=SteadyClock(clock)
-    )["ended"]
+    ended = run_launcher(options, progress=line, done=customer.done, refused=customer.refused, stop=stop, clock=clock)[
+        "ended"
+    ]
     if customer.error is not None:
         raise customer.error
     if stop is not None and ended == stop.reason:

@@ -45,6 +45,8 @@ class Account:
     """Provider → why the cycle does not act for it."""
     strangers: dict[str, str] = field(default_factory=dict)
     """Provider → warning about servers there that have its name in their metadata but belong to another tree."""
+    wrong_clock: str = ""
+    """What is wrong with the clock of this host."""
     sweeps: LeakCounts = field(default_factory=LeakCounts)
     """The leaks that sweeps found and deleted."""
     stuck: list[dict[str, Any]] = field(default_factory=list)

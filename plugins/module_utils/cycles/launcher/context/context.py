@@ -116,9 +116,11 @@ class Context:
     nonce: Callable[[], str] = lambda: uuid.uuid4().hex[:12]
     ages: Ages = field(default_factory=Ages)
     identities: Identities = field(default_factory=Identities)
+    hear: Callable[[float], None] = lambda server_time: None
+    """Takes ZooKeeper's time in UNIX seconds, by which the cycle's clock corrects itself."""
 
     def now(self) -> float:
-        """Return the cycle's time in UNIX seconds."""
+        """Return the cycle's time in UNIX seconds: that of ZooKeeper, by which records grow old."""
         return self.inbox.clock()
 
     def actor(self, provider: Provider, client: CloudClient) -> ProviderActor:

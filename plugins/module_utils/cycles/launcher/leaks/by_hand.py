@@ -22,6 +22,7 @@ from ...frame.api_metrics import calls_to
 from ...frame.clock import SteadyClock
 from ...frame.counts import CycleCounts, KeptCounters
 from ...frame.inbox import Inbox
+from ...frame.tree_clock import TreeClock
 from ...frame.tree_identity import site_of
 from ...frame.workers import WorkerSet
 from ..context.account import Account
@@ -54,14 +55,18 @@ def run_sweep(
     """Sweep once, or twice with *wait*, and return the module's result.
 
     :param nodes: deletes the nodes that are due, with *check* only looks at them, and returns their rows by key.
-    :param check: only check; delete and write nothing.
+    :param check: only check; delete and write nothing. Ages are then those of the clock of this host: to learn
+        ZooKeeper's time takes a write.
+    :param clock: ZooKeeper's time in UNIX seconds; without it the sweep asks ZooKeeper.
     :raises NodepoolError: the configuration cannot be used, or ZooKeeper cannot be reached.
     """
     config = options.load()
     with Statsd.of_environment({} if check else os.environ) as sink:
         with closing(Store(config.zookeeper)) as store:
             store.open(watch=not check)
-            inbox = Inbox(clock or SteadyClock())
+            tree_clock = TreeClock()
+            told = tree_clock.ask(store) if clock is None and not check else ""
+            inbox = Inbox(SteadyClock(clock or tree_clock))
             context = Context(store, config, inbox, Account(), site_of(store, create=False))
             found = nodes(options, store, config, inbox.clock) if Kind.NODE in options.kinds else {}
             result = SweepByHand(replace(options, told=calls_to(sink)), context, check=check, nodes=found).run()
@@ -71,7 +76,7 @@ def run_sweep(
                 KeptCounters(store, "sweep", cycle_counts, lambda line: None).end(
                     inbox.clock(), lambda: result["api_calls"]
                 )
-        result["warnings"] += [sink.problem] if sink.problem else []
+        result["warnings"] += filter(None, [told, sink.problem])
     return result
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from ....clients.statsd import Sink
 from ....clients.zookeeper.link import paths
 from ....clients.zookeeper.store import Store
+from ....model.lines import Trouble
 from ....model.own_tree import COUNTERS, HEARTBEATS
 from ...frame.clock import SteadyClock
 from ...frame.config_watch import ConfigWatch, News
@@ -29,6 +30,7 @@ from ...frame.stop import (
     STARTING,
     Stop,
 )
+from ...frame.tree_clock import TreeClock
 from ...frame.tree_identity import site_of
 from ..context.account import Account
 from ..context.context import Context
@@ -73,12 +75,19 @@ def run_launcher(
     :param done: called in each pass; True ends the cycle.
     :param refused: called before *done* with the providers that cannot be used with their account, and why.
     :param stop: may ask the cycle to end early.
+    :param clock: ZooKeeper's time in UNIX seconds; without it the cycle asks ZooKeeper.
     :raises NodepoolError: the configuration cannot be used, or ZooKeeper cannot be reached.
     """
     with opened(options, progress) as begun:
-        inbox, account, sink = Inbox(clock or SteadyClock()), Account(say=progress), begun.sink
+        account, sink, tree_clock = Account(say=progress), begun.sink, TreeClock()
+        if clock is None and (told := tree_clock.ask(begun.store)):
+            account.wrong_clock = told
+            progress(Trouble(told))
+        inbox = Inbox(SteadyClock(clock or tree_clock))
         site = site_of(begun.store, create=True)
-        context = Context(begun.store, begun.config, inbox, account, site, timeouts=options.timeouts)
+        context = Context(
+            begun.store, begun.config, inbox, account, site, timeouts=options.timeouts, hear=tree_clock.hear
+        )
         cycle = LauncherCycle(begun.options, context, done, stop, begun.watch, sink if sink.wanted else None)
         cycle.refused = refused
         return cycle.run()
@@ -112,7 +121,7 @@ class LauncherCycle(Work):
         context.account.cycle_counts = CycleCounts(sink)
         self._metrics = Metrics(context, sink)
         self._counters = KeptCounters(context.store, "launcher", context.account.cycle_counts, context.account.say)
-        self._heartbeat = Heartbeat(context.store, "launcher")
+        self._heartbeat = Heartbeat(context.store, "launcher", context.hear)
         self._generation = context.store.generation
         self.refused: Callable[[Mapping[str, str]], None] = lambda providers: None
 
@@ -247,5 +256,9 @@ class LauncherCycle(Work):
             "stuck_deletions": context.account.stuck,
             "config_problems": [*self._watch.problems, *self._takeover.problems()],
             "api_calls": self._takeover.calls(),
-            "warnings": [*context.config.warnings, *context.account.strangers.values()],
+            "warnings": [
+                *context.config.warnings,
+                *filter(None, [context.account.wrong_clock]),
+                *context.account.strangers.values(),
+            ],
         }

@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.clock import SteadyClock
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.tree_clock import TreeClock
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.breaking import Breaker
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.freeze import Freeze
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.lease import REQUESTOR
@@ -32,8 +33,21 @@ class Machine:
     def start(self) -> Cycle:
         """A cycle on it."""
         cycle, agenda = self.world.start(), self.world.agenda
-        cycle.inbox.clock = SteadyClock(lambda: agenda.now + self.ahead, agenda.clock)
+        cycle.inbox.clock = SteadyClock(self.time, agenda.clock)
         return cycle
+
+    def start_by_zookeeper(self) -> Cycle:
+        """A cycle that has asked ZooKeeper for its time."""
+        tree_clock = TreeClock(self.time)
+        tree_clock.ask(self.world.store)
+        cycle = self.world.start()
+        cycle.inbox.clock = SteadyClock(tree_clock, self.world.agenda.clock)
+        cycle.context.hear = tree_clock.hear
+        return cycle
+
+    def time(self) -> float:
+        """Its time of day."""
+        return self.world.agenda.now + self.ahead
 
 
 def creates(cycle: Cycle) -> int:
@@ -163,6 +177,32 @@ def test_a_freeze_of_another_time_of_day_does_not_hold(leap):
         assert second.account.refused <= 6
         world.clouds["east"].limits = Limits({"instances": 100})
         assert world.run(60 / 0.9 + 40, until=lambda: len(world.fulfilled) == len(requests))
+
+
+@pytest.mark.parametrize("ahead", [-3 * HOUR, 3 * HOUR, 400 * 24 * HOUR])
+@pytest.mark.parametrize("later", [False, True], ids=["from the start", "set while the cycle runs"])
+@pytest.mark.parametrize("state", ["hold_expiration", "max-hold-age", "max-ready-age"])
+def test_a_launcher_whose_host_has_another_time_judges_ages_by_zookeeper(ahead, later, state):
+    """It deletes what is held, leased or ready neither hours early nor hours late."""
+    document = {**one_provider(), "max-hold-age": 600 if state == "max-hold-age" else 0}
+    document["labels"] = [{**one, "max-ready-age": 600} for one in document["labels"]]
+    if state == "max-ready-age":
+        document["labels"][0]["min-ready"] = 1
+    with World(document) as world:
+        machine = Machine(world)
+        if state != "max-ready-age":
+            node = Node(state="hold", provider="east", pool="main", type=["small"], az="az1")
+            node.hold_expiration = 600 if state == "hold_expiration" else None
+            node.state_time = node.created_time = world.agenda.now
+            world.store.nodes.create(node)
+        machine.ahead = 0.0 if later else ahead
+        machine.start_by_zookeeper()
+        world.run(60)
+        (node,) = world.nodes()
+        machine.ahead = ahead
+        world.run(500)
+        assert world.store.nodes.get(node.id), "deleted hours too early"
+        assert world.run(150, until=lambda: world.store.nodes.get(node.id) is None), "its time is over"
 
 
 AHEAD = 86400.0 * 365
