@@ -16,6 +16,8 @@ description:
   - Saves the builds, uploads and pauses of disk images from ZooKeeper to a file, and restores them from the file. The
     format is that of C(nodepool export-image-data) and C(nodepool import-image-data). Each program reads the files of
     the other.
+  - With O(form=zuul), writes the ready uploads for C(zuul-admin import-images) of Zuul 14.3. zuul-launcher then
+    launches from the images of this builder, without an upload or a build job of its own.
   - When ZooKeeper has lost these records, a builder does not know its image files any more, and the images in the
     clouds belong to no upload.
 options:
@@ -32,6 +34,32 @@ options:
     type: str
     choices: [exported, imported]
     required: true
+  form:
+    description:
+      - V(nodepool) is the format of Nodepool's own commands.
+      - V(zuul) is the format of C(zuul-admin import-images). It is for O(state=exported) only. It has every upload that
+        is ready, once for each build, provider and format. The ids in it are always the same for the same upload, so an
+        export may be imported again after each build; Zuul skips what it has.
+      - Zuul finds an upload by the names of image and provider. In Zuul, name the image as the diskimage, the
+        connection as the cloud in C(clouds.yaml), and the provider as the provider; if that has several pools, make one
+        for each of them and add a hyphen and the pool's name.
+    type: str
+    choices: [nodepool, zuul]
+    default: nodepool
+  zuul_project:
+    description:
+      - Canonical name of the project in which Zuul reads the definitions of images and providers, with the host name,
+        such as C(opendev.org/org/project-config). Required with O(form=zuul).
+    type: str
+  zuul_tenant:
+    description:
+      - The tenant of Zuul whose web pages show the images as its own. Required with O(form=zuul).
+    type: str
+  zuul_branch:
+    description:
+      - The branch of O(zuul_project) that has the definitions.
+    type: str
+    default: main
   force:
     description:
       - Import also while a builder is working, and when ZooKeeper has builds or uploads that are missing or different
@@ -48,6 +76,8 @@ extends_documentation_fragment:
   - stackci.nodepool.attributes.change
 notes:
   - Stop the builders before an import, and start them afterwards. Launchers need not be stopped.
+  - Zuul deletes an image from the cloud when its C(retain-count) says so. Set it in Zuul to at least the number of
+    builds that this builder keeps (two), so that only one of the two deletes images.
 seealso:
   - module: stackci.nodepool.dib_image_info
   - module: stackci.nodepool.image_info
@@ -67,6 +97,15 @@ EXAMPLES = r"""
     state: imported
   check_mode: true
   diff: true
+
+- name: Write the uploads for zuul-launcher; then run zuul-admin import-images with the file
+  stackci.nodepool.image_data:
+    config: /etc/nodepool/nodepool.yaml
+    path: /var/lib/nodepool/zuul-images.json
+    state: exported
+    form: zuul
+    zuul_project: opendev.org/org/project-config
+    zuul_tenant: org
 
 - name: Restore the records into an empty tree
   stackci.nodepool.image_data:
@@ -91,11 +130,13 @@ counts:
       description: Uploads.
       type: int
     paused:
-      description: Images whose builds are paused.
+      description: Images whose builds are paused; 0 with O(form=zuul).
       type: int
   sample: {images: 2, builds: 4, uploads: 8, paused: 0}
 left_out:
-  description: Records that could not be exported because another program wrote unusable data. Each is a warning, too.
+  description:
+    - Records that could not be exported, because another program wrote unusable data or, with O(form=zuul), because
+      nodepool.yaml lacks their provider. Each is a warning, too.
   returned: success
   type: list
   elements: str

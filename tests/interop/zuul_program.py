@@ -18,9 +18,11 @@ from types import SimpleNamespace
 from typing import Any
 
 from zuul import model  # type: ignore[import-not-found]
+from zuul.launcher.server import Launcher  # type: ignore[import-not-found]
 from zuul.lib.tracing import Tracing  # type: ignore[import-not-found]
 from zuul.nodepool import Nodepool  # type: ignore[import-not-found]
 from zuul.zk import ZooKeeperClient  # type: ignore[import-not-found]
+from zuul.zk.image_registry import ImageUploadRegistry  # type: ignore[import-not-found]
 
 TENANT, PIPELINE, PROJECT = "tenant-one", "check", "example.org/project"
 
@@ -48,6 +50,21 @@ class Program:
         )
         self.nodesets[request.id] = nodeset
         return str(request.id)
+
+    def launches_from(self, image: str, provider: str) -> str:
+        """The id of the image in the cloud that zuul-launcher would launch a node from."""
+        registry = ImageUploadRegistry(self.client)
+        registry.waitForSync()
+        settings = SimpleNamespace(type="zuul", canonical_name=image, config_hash="a", zuul_config_hash="b")
+        label = SimpleNamespace(image="image")
+        where = SimpleNamespace(
+            canonical_name=provider,
+            labels={"label": label},
+            images={"image": settings},
+            getEndpoint=lambda: SimpleNamespace(canonical_name="elsewhere"),
+        )
+        node = SimpleNamespace(label="label", image_upload_uuid=None)
+        return str(Launcher.getImageExternalId(SimpleNamespace(image_upload_registry=registry), node, where))
 
     def state(self, request: str) -> str | None:
         """The state that Zuul's cache has; None when it does not know the request."""

@@ -129,3 +129,33 @@ def test_a_file_that_cannot_be_used_is_told_in_a_sentence(site, file):
     assert "does not exist" in site.run("image_data", state="imported", **site.given)["msg"]
     where = str(site.folder / "none" / "x.json")
     assert "cannot be written" in site.run("image_data", state="exported", path=where)["msg"]
+
+
+FOR_ZUUL = {"form": "zuul", "zuul_project": "opendev.org/org/config", "zuul_tenant": "org"}
+
+
+def test_the_uploads_are_exported_for_zuul_and_a_good_export_is_kept(site, file):
+    site.fill()
+    assert site.run("image_data", check=True, state="exported", **FOR_ZUUL, **site.given)["changed"]
+    assert not file.exists()
+    done = site.run("image_data", run_module, diff=True, state="exported", **FOR_ZUUL, **site.given)
+    assert differences(image_data.RETURN, shown(done), check=False) == []
+    assert done["counts"] == {"images": 1, "builds": 1, "uploads": 1, "paused": 0}
+    document = json.loads(file.read_text())
+    assert [(one["build_uuid"], one["format"]) for one in document["artifacts"]] == [(BUILD, "qcow2")]
+    assert [one["external_id"] for one in document["uploads"]] == ["i-1"]
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert site.run("image_data", state="exported", **FOR_ZUUL, **site.given)["changed"] is False
+    site.client.delete(UPLOAD)
+    refused = site.run("image_data", state="exported", **FOR_ZUUL, **site.given)
+    assert refused["failed"] and "no upload is ready for Zuul" in refused["msg"]
+    assert json.loads(file.read_text()) == document
+    assert site.run("image_data", state="exported", force=True, **FOR_ZUUL, **site.given)["changed"]
+
+
+def test_options_for_zuul_that_cannot_be_used_are_told_together(site, file):
+    given = {**FOR_ZUUL, "zuul_project": "config", "zuul_tenant": ""}
+    refused = site.run("image_data", state="imported", **given, **site.given)
+    assert refused["failed"] and not file.exists()
+    for part in ("form=zuul is for state=exported", "zuul_tenant is missing", "host name and project"):
+        assert part in refused["msg"]

@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Export and import of the records of disk images in ZooKeeper, in the format of Nodepool's own command."""
+"""Export and import of the records of disk images in ZooKeeper, in the format of Nodepool's own command; export in the
+form of Zuul's."""
 
 from __future__ import annotations
 
@@ -23,8 +24,11 @@ from ...imaging.image_data_format import (
     read_image_data,
     records,
 )
+from ...imaging.zuul_image_data import UPLOADS, read_zuul_image_data, zuul_counts, zuul_image_data
+from ...model.config.types import NodepoolConfig
 from ...model.errors import ConfigError, StoreError
 from ...model.lines import amount
+from ...model.zuul.zuul_names import ZuulProject
 from ..frame.cycle_options import ConfigOptions
 
 LARGEST_EXPORT = 512 * 1024 * 1024
@@ -41,9 +45,7 @@ def export_images(options: ConfigOptions, path: str, *, force: bool, check: bool
     :raises StoreError: ZooKeeper has no record, but the file has some.
     """
     config = options.load()
-    with closing(Store(config.zookeeper)) as store:
-        store.open(watch=False)
-        data, left_out = image_data(store.raw_images.read())
+    data, left_out = _stored(config)
     before = _content(path)
     if before and not data and not force:
         raise StoreError(
@@ -53,7 +55,42 @@ def export_images(options: ConfigOptions, path: str, *, force: bool, check: bool
     changed = before != data or not is_private(path)
     if changed and not check:
         write_private(path, json.dumps(data))
-    return _result(config.warnings, data, changed, before or {}, data, path, left_out)
+    return _result(config.warnings, counts(data), changed, before or {}, data, path, left_out)
+
+
+def export_for_zuul(
+    options: ConfigOptions, path: str, project: ZuulProject, *, force: bool, check: bool
+) -> dict[str, Any]:
+    """Write all ready uploads to the file *path*, as Zuul's own command imports them.
+
+    :param project: where Zuul reads the definitions of these images and providers.
+    :param force: write the file even if no upload is ready and the file has some.
+    :raises ConfigError: the file cannot be written.
+    :raises StoreError: no upload is ready, but the file has some.
+    """
+    config = options.load()
+    data, left_out = _stored(config)
+    document, unknown = zuul_image_data(data, config, project)
+    before = _zuul_content(path) or {}
+    if any(before.values()) and not any(document.values()) and not force:
+        raise StoreError(
+            f"no upload is ready for Zuul, but {path} has {amount(len(before[UPLOADS]), 'upload')}: nothing is changed."
+            f" Check zookeeper-servers and its chroot; set force to replace the file"
+        )
+    changed = before != document or not is_private(path)
+    if changed and not check:
+        write_private(path, json.dumps(document))
+    shown = [
+        {one["uuid"]: json.dumps(one) for part in known.values() for one in part if "uuid" in one}
+        for known in (before, document)
+    ]
+    return _result(config.warnings, zuul_counts(document), changed, *shown, path, [*left_out, *unknown])
+
+
+def _stored(config: NodepoolConfig) -> tuple[dict[str, str], list[str]]:
+    with closing(Store(config.zookeeper)) as store:
+        store.open(watch=False)
+        return image_data(store.raw_images.read())
 
 
 def _content(path: str) -> dict[str, str] | None:
@@ -62,6 +99,16 @@ def _content(path: str) -> dict[str, str] | None:
         return None
     try:
         return read_image_data(read_text(path, time.sleep, LARGEST_EXPORT), path)
+    except ConfigError:
+        return None
+
+
+def _zuul_content(path: str) -> dict[str, list[dict[str, Any]]] | None:
+    """Return the current content of the file; None if it is not of Zuul's form."""
+    if not os.path.exists(path):
+        return None
+    try:
+        return read_zuul_image_data(read_text(path, time.sleep, LARGEST_EXPORT))
     except ConfigError:
         return None
 
@@ -86,7 +133,7 @@ def import_images(options: ConfigOptions, path: str, *, force: bool, check: bool
             written = {name: value.encode("utf-8") for name, value in missing.items()}
             store.raw_images.put_all(written, highest_uploads(missing))
     before = {name: there[name] for name in missing if name in there}
-    return _result(config.warnings, data, bool(missing), before, missing, "ZooKeeper", [])
+    return _result(config.warnings, counts(data), bool(missing), before, missing, "ZooKeeper", [])
 
 
 def _refuse(store: Store, path: str, data: Mapping[str, str], there: Mapping[str, str]) -> None:
@@ -113,7 +160,7 @@ def _listed(names: list[str]) -> str:
 
 def _result(
     warnings: Iterable[str],
-    data: Mapping[str, str],
+    counted: Mapping[str, int],
     changed: bool,
     before: Mapping[str, str],
     after: Mapping[str, str],
@@ -125,7 +172,7 @@ def _result(
 
     return {
         "changed": changed,
-        "counts": counts(data),
+        "counts": dict(counted),
         "left_out": left_out,
         "diff": {"before": text(before), "after": text(after), "before_header": where, "after_header": where},
         "warnings": [*warnings, *left_out],
