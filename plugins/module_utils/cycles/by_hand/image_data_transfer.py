@@ -80,11 +80,12 @@ def export_for_zuul(
     changed = before != document or not is_private(path)
     if changed and not check:
         write_private(path, json.dumps(document))
-    shown = [
-        {one["uuid"]: json.dumps(one) for part in known.values() for one in part if "uuid" in one}
-        for known in (before, document)
-    ]
-    return _result(config.warnings, zuul_counts(document), changed, *shown, path, [*left_out, *unknown])
+    was, will = _by_id(before), _by_id(document)
+    return _result(config.warnings, zuul_counts(document), changed, was, will, path, [*left_out, *unknown])
+
+
+def _by_id(document: Mapping[str, list[dict[str, Any]]]) -> dict[str, str]:
+    return {str(one["uuid"]): json.dumps(one) for part in document.values() for one in part if "uuid" in one}
 
 
 def _stored(config: NodepoolConfig) -> tuple[dict[str, str], list[str]]:

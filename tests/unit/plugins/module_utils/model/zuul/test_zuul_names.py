@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import Pool, Provider
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import Limits
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.zuul.zuul_names import (
     ZuulProject,
     zuul_endpoint,
@@ -13,7 +14,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.zuul.zuul_n
 
 
 def provider(*pools, **more):
-    return Provider("west", cloud="a cloud", pools={name: Pool(name, limits={}) for name in pools}, **more)
+    return Provider("west", cloud="a cloud", pools={name: Pool(name, limits=Limits({})) for name in pools}, **more)
 
 
 def test_canonical_names_are_quoted_as_zuul_quotes_them():
