@@ -117,6 +117,7 @@ class Machine:
     address: str = ""
     floating: str = ""
     ports: int = 1
+    image: str = ""
     deleting: bool = False
     removed: float | None = None
     active_at: float | None = None
@@ -315,7 +316,7 @@ class VirtualCloud:
         flavor, ports = self._flavor(spec.flavor_id), max(1, len(spec.network_ids))
         over = self.check_quota(flavor, ports)
         machine = self._make(spec.name, flavor, dict(spec.metadata), Fate())
-        machine.ports = ports
+        machine.ports, machine.image = ports, spec.image_id
         machine.az = spec.az or (self.zones[0] if self.zones else None)
         fate = Fate("ERROR", f"Quota exceeded for {over}: Requested 1", 0.5) if over else self.fate(machine)
         machine.fate = fate

@@ -19,11 +19,12 @@ SOURCES = plugin_sources(ROOT)
 MODULES = sorted(path.stem for path in (ROOT / "plugins" / "modules").glob("*.py"))
 MOST = {
     "alien_image_info": 100,
-    "dib_build": 160,
+    "dib_build": 170,
+    "dib_image": 90,
     "dib_image_info": 140,
     "image_data": 100,
     "image_info": 140,
-    "image_upload": 190,
+    "image_upload": 200,
     "label_info": 90,
     "leak_cleanup": 270,
     "lease_info": 90,
@@ -37,7 +38,7 @@ MOST = {
     "nodepool_webapp": 240,
     "provider": 110,
     "provider_info": 90,
-    "quickstart": 270,
+    "quickstart": 280,
     "request": 100,
     "request_info": 90,
     "throttle": 100,

@@ -17,6 +17,7 @@ DEFAULT_PYTHON = "/usr/bin/python2"
 _BUILD_ID = re.compile(r"[0-9a-f]{32}|\d{10}")
 _UUID_LENGTH = 32
 _UPLOAD_ID = re.compile(r"\d{10}")
+_UPLOAD_PATH = re.compile(r"/nodepool/images/(?P<image>[^/]+)/builds/(?P<build>[^/]+)/providers/[^/]+/images/[^/]+")
 
 
 class BuildState:
@@ -54,6 +55,15 @@ def is_unique(build_id: str) -> bool:
 def is_upload_id(name: str) -> bool:
     """Return True for the name of an upload's znode."""
     return _UPLOAD_ID.fullmatch(name) is not None
+
+
+def build_of_path(path: str | None) -> tuple[str, str] | None:
+    """Return (image, build id) of the path of an upload, which a node's record has as ``image_id``.
+
+    :return: None for anything else: the node was made of a cloud-image.
+    """
+    found = _UPLOAD_PATH.fullmatch(path or "")
+    return (found["image"], found["build"]) if found is not None and is_build_id(found["build"]) else None
 
 
 def _formats(value: Any) -> list[str]:

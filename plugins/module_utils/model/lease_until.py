@@ -16,7 +16,7 @@ _MINUTES = re.compile(r"\d{1,4}")
 DAY_MINUTES = 24 * 60
 
 
-def seconds_until(until: str, now: float) -> int:
+def seconds_until(until: str, now: float, option: str = "until") -> int:
     """Return the seconds from *now* (UNIX time) to a time, at least 1.
 
     :param until: ``HH:MM``, the next such time of the machine's zone; or a date and time of ISO 8601, of the machine's
@@ -31,10 +31,10 @@ def seconds_until(until: str, now: float) -> int:
         moment = _next(int(clock[1]), int(clock[2]), now) if clock else datetime.fromisoformat(text).timestamp()
     except (ValueError, OverflowError, OSError):
         raise LeaseError(
-            f"until is {until!r}: give a time such as '18:00', or a date and time '2026-12-24 18:00'"
+            f"{option} is {until!r}: give a time such as '18:00', or a date and time '2026-12-24 18:00'"
         ) from None
     if moment <= now:
-        raise LeaseError(f"until is {until!r}, which has passed: give a time in the future")
+        raise LeaseError(f"{option} is {until!r}, which has passed: give a time in the future")
     return max(1, math.ceil(moment - now))
 
 

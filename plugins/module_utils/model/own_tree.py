@@ -33,6 +33,7 @@ STUCK = "stuck"
 TOMBSTONES = "tombstones"
 TREE_SIGHTINGS = "tree-sightings"
 UPLOAD_NOTES = "image-uploads"
+VERDICTS = "image-verdicts"
 WAITS = "waits"
 
 BY_NAME = "its name"
@@ -74,6 +75,7 @@ OWN_TREE = (
     Part(BUILDER_NOTES, "builder", "", BUILDER, "its host, its images-dir and what its configuration lists"),
     Part(BUILD_NOTES, "image", "", BUILDER, "failures of its builds, their sizes and duration"),
     Part(UPLOAD_NOTES, "provider, image", BY_NAME, BUILDER, "failures of the uploads"),
+    Part(VERDICTS, "image", "", ALL, "builds that are approved, or not to be used, and why"),
     Part(LAUNCHES, "node", "provider", LAUNCHER, "launches in progress"),
     Part(LEASE_LOCKS, "hash of a lease", "", REQUESTOR, "their locks"),
     Part(LEASES, "lease", "", REQUESTOR, "their nodes and requests"),

@@ -21,11 +21,23 @@ CONCURRENCY = "concurrency"
 BUILDING = "building"
 IMAGE_BUILDING = "image-building"
 IMAGE_GONE = "image-gone"
+BUILD_UNUSED = "build-unused"
 FOREIGN_FIRST = "foreign-first"
 FROZEN = "frozen"
 NOT_ACTING = "not-acting"
 LIMITS = frozenset(
-    {NO_ROOM, TENANT_LIMIT, CONCURRENCY, BUILDING, IMAGE_BUILDING, IMAGE_GONE, FOREIGN_FIRST, FROZEN, NOT_ACTING}
+    {
+        NO_ROOM,
+        TENANT_LIMIT,
+        CONCURRENCY,
+        BUILDING,
+        IMAGE_BUILDING,
+        IMAGE_GONE,
+        BUILD_UNUSED,
+        FOREIGN_FIRST,
+        FROZEN,
+        NOT_ACTING,
+    }
 )
 
 FACTS_UNREAD = "facts-unread"
@@ -52,7 +64,7 @@ NOT_OFFERED = frozenset({LABEL_UNKNOWN, POOL_DISABLED, POOL_GONE})
 
 WITHOUT_IMAGE = frozenset({NO_IMAGE, LABEL_BROKEN})
 """Codes for a label whose image does not exist and will not be built."""
-IMAGE_REASONS = WITHOUT_IMAGE | {IMAGE_BUILDING, IMAGE_GONE}
+IMAGE_REASONS = WITHOUT_IMAGE | {IMAGE_BUILDING, IMAGE_GONE, BUILD_UNUSED}
 
 # Codes of actions.
 FITS = "fits"
@@ -66,6 +78,7 @@ HELD_TOO_LONG = "held-too-long"
 OWNER_GONE = "owner-gone"
 SERVER_GONE = "server-gone"
 SPARE_SILENT = "spare-silent"
+BUILD_CONDEMNED = "build-condemned"
 LEASE_EXPIRED = "lease-expired"
 REQUEST_GONE = "request-gone"
 
@@ -74,6 +87,7 @@ _TEXTS = {
     BUILDING: "the cloud of {where} is fastest with {count:.12g} builds at a time, and that many are in progress",
     IMAGE_BUILDING: "the image {image} of label {label} is being built or uploaded for {where}",
     IMAGE_GONE: "image {image} of build {build} {fate}, and there is no older one",
+    BUILD_UNUSED: "{where}: build {build} of image {image} is {text}; there is no other one to use",
     FOREIGN_FIRST: "pool {where} of another launcher comes first (priority or preferred provider)",
     FROZEN: "{where} refused creates for {resource} ({text}); next attempt in {seconds:.0f} s",
     STARTING: "{where}: earlier launches are sent to the cloud first",
@@ -99,6 +113,7 @@ _TEXTS = {
     HELD_TOO_LONG: "held for {age:.0f} s, but the limit is {limit:.12g} s",
     SERVER_GONE: "{where} lists its server {server} as {status}: it cannot be used",
     SPARE_SILENT: "its server {server} in {where} no longer answers by ssh: {text}",
+    BUILD_CONDEMNED: "its build {build} of image {image} is {text}",
     OWNER_GONE: "the launch no longer has an owner",
     LEASE_EXPIRED: "the lease {lease} of this request has expired",
     REQUEST_GONE: "request {request} no longer exists",
@@ -112,6 +127,7 @@ _OWNERS = {
     BUILDING: owner.CAPACITY,
     IMAGE_BUILDING: owner.IMAGE,
     IMAGE_GONE: owner.IMAGE,
+    BUILD_UNUSED: owner.IMAGE,
     FOREIGN_FIRST: owner.US,
     FROZEN: owner.CAPACITY,
     NOT_ACTING: owner.US,

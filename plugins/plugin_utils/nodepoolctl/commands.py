@@ -18,6 +18,7 @@ LEASE_INFO = Work("looking", "lease_info", "LEASE_INFO_ARGUMENTS")
 STATUS = Work("status_showing", "status", "STATUS_ARGUMENTS")
 IMAGE_INFO = Work("image_info", "image_info", "IMAGE_INFO_ARGUMENTS")
 DIB_IMAGE_INFO = Work("image_info", "dib_image_info", "DIB_IMAGE_INFO_ARGUMENTS")
+DECIDE = Work("deciding", "dib_image", "DIB_IMAGE_ARGUMENTS")
 BUILD = Work("building", "build", "BUILD_ARGUMENTS", "BUILD_RULES")
 
 MANY: dict[str, Any] = {"action": "append", "metavar": "NAME"}
@@ -164,6 +165,9 @@ BUILDS = Table(
         Column("age_text", "Age"),
     ),
 )
+
+IMAGE = Option("image", (), "the image", {"metavar": "IMAGE"}, completes="image")
+WHICH_BUILD = Option("build_id", ("--build",), "id of the build (the newest ready one)", {"metavar": "ID"})
 
 COMMANDS = (
     Command(
@@ -388,6 +392,30 @@ COMMANDS = (
         examples=("build debian-12",),
         aliases=("image-build",),
         said=("asked for the build", "the build was asked for already"),
+    ),
+    Command(
+        "revoke",
+        "stop launching nodes from a build of a disk image",
+        DECIDE,
+        (
+            IMAGE,
+            WHICH_BUILD,
+            Option("reason", ("--reason",), "why, for others to read", {"metavar": "TEXT", "required": True}),
+            Option("at", ("--at",), "when it applies, such as 18:00 (at once)", {"metavar": "TIME"}),
+        ),
+        fixed={"state": "revoked"},
+        examples=('revoke debian-12 --reason "its python is broken"',),
+        said=("revoked", "it was revoked already"),
+        description="The next older build is used instead. Ready nodes of the build are deleted, nodes in use stay.",
+    ),
+    Command(
+        "restore",
+        "use a build of a disk image again",
+        DECIDE,
+        (IMAGE, WHICH_BUILD),
+        fixed={"state": "restored"},
+        examples=("restore debian-12",),
+        said=("restored", "nothing was decided about it"),
     ),
 )
 BY_NAME = {name: command for command in COMMANDS for name in (command.name, *command.aliases)}

@@ -123,7 +123,9 @@ class ImageView:
             return None
         return _as_upload(upload.image, upload.build_id, upload.provider, upload.id, Entry(*found))
 
-    def newest_ready(self, image: str, provider: str, without: Container[str] = ()) -> Upload | None:
+    def newest_ready(
+        self, image: str, provider: str, without: Container[str] = (), unused: Container[str] = ()
+    ) -> Upload | None:
         """Return the upload that became ready last.
 
         Its ``path`` is the full znode path, its ``external_id`` the cloud's id. Uploads of a build that is marked for
@@ -131,11 +133,13 @@ class ImageView:
         uploads are gone.
 
         :param without: ids of images in the cloud that do not count.
+        :param unused: ids of builds that do not count.
         """
         ready = [
             upload
             for upload in self.uploads(image, provider)
             if upload.state == UploadState.READY and upload.external_id and upload.external_id not in without
+            if upload.build_id not in unused
         ]
         ready.sort(key=lambda upload: (upload.state_time or 0.0, upload.path), reverse=True)
         return next((upload for upload in ready if not self._is_being_deleted(image, upload.build_id)), None)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Self
 
 from ...model.config.types import ZooKeeperSettings
+from .build_verdicts import BuildVerdicts
 from .components import Components
 from .image_records import Images
 from .link import paths
@@ -77,6 +78,11 @@ class Store:
 
     def __exit__(self, *_exc_info: object) -> None:
         self.close()
+
+    @property
+    def verdicts(self) -> BuildVerdicts:
+        """The verdicts on builds of disk images."""
+        return BuildVerdicts(self.own, self.images)
 
     @property
     def state(self) -> str:

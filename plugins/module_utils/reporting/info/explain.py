@@ -39,6 +39,7 @@ _ENDS = {
     reasons.BUILDING: "servers that the cloud is building become ACTIVE",
     reasons.IMAGE_BUILDING: "the builder finishes the build or the upload of the image",
     reasons.IMAGE_GONE: "the image is reactivated or uploaded again (uploads.yml)",
+    reasons.BUILD_UNUSED: "another build is uploaded, or the decision is undone (state=restored of dib_image)",
     reasons.FOREIGN_FIRST: "the launcher of the other pool serves or declines it, or its pool pauses",
     reasons.FROZEN: "the freeze ends, or room is seen in the cloud",
     reasons.NOT_ACTING: "a launcher that serves the provider is started",

@@ -26,6 +26,7 @@ from ..provider.actor import ProviderActor
 from ..provider.facts import Fact
 from ..provider.usable import MISS_AGE, SOON, ask_for_names, catalog_of, missing
 from .context import Context
+from .usable_builds import newest_usable
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def ask_for_image(context: Context, actor: ProviderActor, settings: ImageSetting
     now = context.now()
     if settings.kind == "diskimage":
         lost = actor.known.denials.images
-        upload = context.store.images.newest_ready(settings.name, actor.provider.name)
+        upload = newest_usable(context, settings.name, actor.provider.name)
         if upload is not None and lost.denied_at(upload.external_id, now) is not None:
             # Whether it is gone or only deactivated is for the message.
             actor.known.image(upload.external_id or "").want(now, max_age)
@@ -135,10 +136,10 @@ def image_of(
     now, lost = context.now(), actor.known.denials.images
     if settings.kind == "diskimage":
         images = context.store.images
-        upload = images.newest_ready(settings.name, actor.provider.name, lost.ids(now))
+        upload = newest_usable(context, settings.name, actor.provider.name, lost.ids(now))
         if upload is not None and upload.external_id:
             return upload.external_id, upload, None
-        upload = images.newest_ready(settings.name, actor.provider.name)
+        upload = newest_usable(context, settings.name, actor.provider.name)
         if upload is not None:
             seen = actor.known.images.get(upload.external_id or "")
             image = next(iter(seen.value or ()), None) if seen is not None else None
@@ -146,8 +147,9 @@ def image_of(
             # nova denies it: glance may not know that yet.
             fate = upload_problem(image, place) or upload_problem(None, place)
             return None, None, Reason(reasons.IMAGE_GONE, {**figures, "build": upload.build_id, "fate": fate})
-        building = images.is_building(settings.name)
-        return None, None, Reason(reasons.IMAGE_BUILDING if building else reasons.NO_IMAGE, figures)
+        if images.is_building(settings.name):
+            return None, None, Reason(reasons.IMAGE_BUILDING, figures)
+        return None, None, _unused(context, actor.provider.name, figures) or Reason(reasons.NO_IMAGE, figures)
     fact = actor.known.image(settings.image_id or settings.image_name or settings.name)
     found, wrong = _chosen(settings, fact)
     denied = None if found is None else lost.denied_at(settings.image_id or found.id, now)
@@ -168,6 +170,15 @@ def image_of(
     if settings.image_id is None and (actor.known.image_names.waited(now) < SOON or _seen_since(actor, settings, fact)):
         return None, None, _unread(actor, where)
     return None, None, _broken(where, label, list(image_misses(settings, catalog_of(actor))))
+
+
+def _unused(context: Context, provider: str, figures: dict[str, str]) -> Reason | None:
+    """Return the decision for which the newest build at a provider is not used; None if there is no build."""
+    upload = context.store.images.newest_ready(figures["image"], provider)
+    if upload is None:
+        return None
+    text = context.store.verdicts.of_build(upload.image, upload.build_id).text(context.now(), provider)
+    return Reason(reasons.BUILD_UNUSED, {**figures, "build": upload.build_id, "text": text})
 
 
 def _chosen(settings: ImageSettings, fact: Fact[list[Image]]) -> tuple[Image | None, CloudRefused | None]:

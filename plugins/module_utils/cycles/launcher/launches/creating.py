@@ -20,6 +20,7 @@ from ....model.launch import make_mark
 from ....model.reasons import Reason
 from ..context.context import Context
 from ..context.launch_templates import ask_for_image, image_of
+from ..context.usable_builds import is_unused
 from ..provider.denials import denies_image
 from ..provider.facts import Fact
 from ..provider.usable import is_awaited, named_facts
@@ -57,13 +58,14 @@ def lost_its_image(ongoing: LaunchInProgress, error: CloudError, now: float) -> 
 
 
 def renew_image(context: Context, ongoing: LaunchInProgress, now: float) -> bool:
-    """Give a launch whose image is lost another one; if there is none, *ongoing.lacks* says why.
+    """Give a launch whose image is lost or not to be used another one; if there is none, *ongoing.lacks* says why.
 
     :return: True if the launch has an image that is not known to be lost.
     """
     actor, launch = ongoing.actor, ongoing.launch
     ongoing.lacks = None
-    if actor.known.denials.images.denied_at(launch.cloud_image_id, now) is None:
+    lost = actor.known.denials.images.denied_at(launch.cloud_image_id, now) is not None
+    if not lost and not is_unused(context, ongoing.node):
         return True
     ask_for_image(context, actor, ongoing.image, None)
     image_id, upload, why = image_of(context, actor, ongoing.image, ongoing.label, "/".join(ongoing.key))

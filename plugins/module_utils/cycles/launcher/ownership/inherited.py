@@ -28,6 +28,7 @@ from ....model.cloud import (
 from ....model.node import Node, NodeState
 from ....model.reasons import Reason
 from ..context.context import Context
+from ..context.usable_builds import condemned
 from ..launches.spare_ssh import SpareSsh
 from ..provider.actor import LIMITS_AGE, ProviderActor
 
@@ -143,12 +144,12 @@ class Inherited:
         return Standing.DOUBTED if answered else Standing.ASKED
 
     def lost(self, node: Node) -> Reason | None:
-        """Return why the server of a ready node cannot be used; None if no reason is known."""
+        """Return why a ready node cannot be used: its server, or its build, is no good; None if no reason is known."""
         actor = self._context.actors.get(node.provider or "")
         if actor is None:
             return None
         silent = self.ssh.lost(node) if self.ssh is not None else None
-        return silent or lost(actor, node, self._known_at(node))
+        return silent or lost(actor, node, self._known_at(node)) or condemned(self._context, node)
 
     def next_due(self, now: float) -> float:
         """Return the seconds until the wait for the first provider's list ends."""

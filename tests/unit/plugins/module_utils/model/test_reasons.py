@@ -85,6 +85,7 @@ ACTIONS = {
     reasons.OWNER_GONE,
     reasons.SERVER_GONE,
     reasons.SPARE_SILENT,
+    reasons.BUILD_CONDEMNED,
     reasons.LEASE_EXPIRED,
     reasons.REQUEST_GONE,
     reasons.SURPLUS,

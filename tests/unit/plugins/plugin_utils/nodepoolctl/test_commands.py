@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 from importlib import import_module
@@ -40,7 +41,7 @@ def test_the_connection_has_the_modules_names():
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
 def test_the_examples_are_accepted(command):
     for line in command.examples:
-        words = line.split(" < ")[0].replace('"alice looks at it"', "debugging").split()
+        words = shlex.split(line.split(" < ")[0])
         assert parse(words).verb in (command.name, *command.aliases)
     assert command.examples
 

@@ -1,0 +1,139 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Builds that are not to be used: nothing is launched from them, and their ready nodes go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.build_verdict import (
+    APPROVED,
+    HAND,
+    HELD,
+    REJECTED,
+    REVOKED,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import IMAGE_BUILD, META_PROVIDER, Image
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import (
+    Build,
+    BuildState,
+    Upload,
+    UploadState,
+    build_of_path,
+)
+from tests.support.world import World, provider_document, site
+
+
+def uploaded(**labels: Any) -> dict[str, Any]:
+    pool = {"name": "main", "labels": [{"name": "small", "flavor-name": "small", "diskimage": "built"}]}
+    provider = provider_document("east", pool, diskimages=[{"name": "built"}])
+    return site(provider, diskimages=[{"name": "built", "formats": ["qcow2"]}], **labels)
+
+
+def build_id(number: int) -> str:
+    return f"{number:032x}"
+
+
+def upload(world: World, number: int) -> None:
+    """One more build, uploaded; a later number is a newer one."""
+    build = Build(image="built", id=build_id(number))
+    build.set_state(BuildState.READY, float(number))
+    world.store.images.create_build(build)
+    made = Upload(image="built", build_id=build.id, provider="east", external_id=f"east-{number}")
+    made.set_state(UploadState.READY, float(number))
+    world.store.images.create_upload(made)
+    marks = {IMAGE_BUILD: build.id, META_PROVIDER: "east"}
+    world.clouds["east"].own_images[f"east-{number}"] = Image(f"east-{number}", f"built-{number}", "active", marks)
+
+
+def decide(world: World, number: int, state: str, *, wait: float = 0.0) -> None:
+    now = world.agenda.now
+    world.store.verdicts.change(
+        "built", build_id(number), lambda had: had.given(state, "it is bad", HAND, now, now + wait)
+    )
+
+
+def ready(world: World) -> list[str]:
+    return [node.id for node in world.nodes("ready")]
+
+
+def images(world: World) -> list[str]:
+    return [machine.image for machine in world.clouds["east"].machines.values()]
+
+
+@pytest.mark.parametrize(
+    ("state", "image"),
+    [("", "east-2"), (APPROVED, "east-2"), (HELD, "east-1"), (REJECTED, "east-1"), (REVOKED, "east-1")],
+)
+def test_the_next_older_build_is_used_instead(state: str, image: str) -> None:
+    with World(uploaded()) as world:
+        upload(world, 1)
+        upload(world, 2)
+        if state:
+            decide(world, 2, state)
+        world.start()
+        request = world.request("small")
+        assert world.run(120, until=lambda: request in world.fulfilled)
+        assert images(world) == [image]
+
+
+def test_a_request_waits_when_no_other_build_is_there_and_says_why() -> None:
+    with World(uploaded()) as world:
+        upload(world, 1)
+        decide(world, 1, REVOKED)
+        cycle = world.start()
+        request = world.request("small")
+        assert not world.run(300, until=lambda: request in world.fulfilled)
+        assert world.state(request) == "requested" and images(world) == []
+        reason = cycle.account.waiting[request]
+        assert (reason["code"], reason["owner"]) == ("build-unused", "image")
+        assert reason["text"] == (
+            f"east/main: build {build_id(1)} of image built is revoked by hand: it is bad; there is no other one to use"
+        )
+        world.store.verdicts.change("built", build_id(1), lambda had: had.undone(world.agenda.now))
+        assert world.run(120, until=lambda: request in world.fulfilled)
+
+
+def test_a_revocation_takes_effect_at_its_time() -> None:
+    with World(uploaded()) as world:
+        upload(world, 1)
+        upload(world, 2)
+        decide(world, 2, REVOKED, wait=300)
+        world.start()
+        early = world.request("small")
+        assert world.run(120, until=lambda: early in world.fulfilled)
+        world.run(300)
+        late = world.request("small")
+        assert world.run(120, until=lambda: late in world.fulfilled)
+        assert "east-1" in images(world)
+
+
+@pytest.mark.parametrize(("state", "stays"), [(REVOKED, False), (REJECTED, False), (HELD, True), (APPROVED, True)])
+def test_ready_nodes_of_a_condemned_build_are_replaced(state: str, stays: bool) -> None:
+    with World(uploaded(min_ready={"small": 2})) as world:
+        upload(world, 1)
+        upload(world, 2)
+        world.start()
+        assert world.run(120, until=lambda: len(ready(world)) == 2)
+        before = set(ready(world))
+        decide(world, 2, state)
+        world.run(180)
+        after = set(ready(world))
+        assert len(after) == 2 and (after == before if stays else not after & before)
+        builds = {place[1] for node in after if (place := build_of_path(world.store.nodes.read(node).image_id))}
+        assert builds == {build_id(2 if stays else 1)}
+
+
+def test_nodes_in_use_stay_when_their_build_is_revoked() -> None:
+    with World(uploaded()) as world:
+        upload(world, 1)
+        world.start()
+        request = world.request("small")
+        assert world.run(120, until=lambda: request in world.fulfilled)
+        node = world.take(request)[0]
+        decide(world, 1, REVOKED)
+        world.run(20)
+        assert world.store.nodes.read(node).state == "in-use"
