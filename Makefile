@@ -26,7 +26,7 @@ LINT   := ruff format-check unused yamllint ansible-lint docs-lint changelog-lin
 CHECKS := integration sanity types unit chaos matrix importer $(LINT)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-stop test quick test-slow test-openstack test-matrix test-interop soak lint $(CHECKS) sanity-tests molecule scenarios docs build bench bench-peer format constraints stage neighbours clean
+.PHONY: help setup demo demo-stop test quick test-slow test-openstack test-matrix test-sanity test-interop soak lint $(CHECKS) sanity-tests molecule scenarios docs build bench bench-peer format constraints stage neighbours clean
 
 help: ## this list
 	@echo "stackci.nodepool: make demo shows it at work, make test checks it."
@@ -93,11 +93,14 @@ chaos: setup ## random load, faults and kills on a whole site, judged by a check
 test-interop: setup ## Nodepool 11 and Zuul on one tree with the collection; ARGS="--list", ARGS="--only cli-list"
 	@$(PY) -m tests.interop $(ARGS)
 
-matrix: setup ## the tarball with the oldest versions that are supported: one cell of test-matrix
+matrix: setup neighbours ## the tarball with the oldest and the newest versions: two cells of test-matrix
 	@$(STEP) $@ timeout 1800 $(PY) -m tests.matrix --quick
 
-test-matrix: setup ## the tarball with several versions of Python, ansible-core and libraries; ARGS="--list"
+test-matrix: setup neighbours ## the tarball with several versions of Python, ansible-core and libraries; ARGS="--list"
 	@$(PY) -m tests.matrix $(ARGS)
+
+test-sanity: stage ## ansible-test sanity of each ansible-core that is supported; ARGS="--only 2.16-py3.11"
+	@$(PY) -m tests.matrix --sanity $(ARGS)
 
 soak: setup ## 20,000 node lives through 20 cycles of the loop, and whether anything grows; LIVES=2000 CYCLES=5
 	@$(PY) -m tests.soak $(if $(LIVES),--lives $(LIVES)) $(if $(CYCLES),--cycles $(CYCLES))

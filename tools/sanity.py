@@ -6,14 +6,16 @@
 ansible-test passes only ``HOME`` and ``PATH`` on to pip and fetches a script that installs pip from a host that many
 networks do not reach. So it gets a home of its own below ``.build`` with pip's settings and with a script of ours.
 
-    tools/sanity.py STAGE [OPTION OF ANSIBLE-TEST ...]
+    tools/sanity.py STAGE [--environment FOLDER] [OPTION OF ANSIBLE-TEST ...]
+
+FOLDER is a virtual environment with another ansible-core than that of the Python that runs this.
 """
 
 from __future__ import annotations
 
+import argparse
 import ast
 import compileall
-import importlib.metadata
 import os
 import re
 import shutil
@@ -33,18 +35,17 @@ INSTALLED = ("plugins/", "roles/")
 """Folders whose Python files are part of the tarball."""
 
 
-def pinned_pip() -> str:
-    """The version of pip that this ansible-test asks for."""
-    core = importlib.metadata.distribution("ansible-core")
-    source = Path(str(core.locate_file("ansible_test/_internal/python_requirements.py")))
+def pinned_pip(environment: Path) -> str:
+    """The version of pip that the ansible-test of a virtual environment asks for."""
+    (source,) = environment.glob("lib/python3.*/site-packages/ansible_test/_internal/python_requirements.py")
     found = re.search(r"\bpip='([0-9.]+)'", source.read_text(encoding="utf-8"))
     if not found:
         sys.exit("This ansible-test does not say which pip it wants; tools/sanity.py has to learn how to find out.")
     return found[1]
 
 
-def pip_settings() -> str:
-    """What pip is told here by its files and by the environment, as the text of one pip.conf."""
+def pip_settings(python: str) -> str:
+    """What pip is told here by its files and by the environment, as the text of one pip.conf; *python*: its version."""
     command = [sys.executable, "-m", "pip", "config", "list"]
     shown = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
     settings: dict[str, str] = {}
@@ -54,21 +55,29 @@ def pip_settings() -> str:
         section, option = name.rsplit(".", maxsplit=1)
         if section in ("global", "install", ":env:"):
             settings[option] = str(ast.literal_eval(value)).replace("\n", "\n    ")
-    # "no" is how pip's files spell --no-compile. What is imported is compiled then, which is a part of what is there.
-    settings["no-compile"] = "no"
+    if tuple(map(int, python.split("."))) < (3, 12):
+        # "no" is how pip's files spell --no-compile. What is imported is compiled then, which is a part of what is
+        # there. Since 3.12 Python shows warnings when it compiles docutils, which ansible-test takes for findings.
+        settings["no-compile"] = "no"
     return "\n".join(["[global]", *(f"{option} = {value}" for option, value in settings.items()), ""])
 
 
-def make_home() -> None:
-    """Writes the home folder for ansible-test."""
+def python_of(environment: Path) -> str:
+    """The version of a virtual environment's Python, such as ``3.11``."""
+    (folder,) = environment.glob("lib/python3.*")
+    return folder.name.removeprefix("python")
+
+
+def make_home(environment: Path) -> None:
+    """Writes the home folder for the ansible-test of a virtual environment."""
     cache = HOME / ".ansible" / "test" / "cache"
     cache.mkdir(parents=True, exist_ok=True)
-    version = pinned_pip()
+    version = pinned_pip(environment)
     shutil.copyfile(ROOT / "tools" / "bootstrap_pip.py", cache / f"get_pip_{version.replace('.', '_')}.py")
     config = HOME / ".config" / "pip" / "pip.conf"
     config.parent.mkdir(parents=True, exist_ok=True)
     config.touch(mode=0o600)  # an index may be named with a password
-    config.write_text(pip_settings(), encoding="utf-8")
+    config.write_text(pip_settings(python_of(environment)), encoding="utf-8")
     unpack_pip(version)
 
 
@@ -91,12 +100,13 @@ def unpack_pip(version: str) -> None:
 class Part:
     """Some of the sanity tests, run by an ansible-test of their own. What it says is printed line by line."""
 
-    def __init__(self, stage: Path, options: list[str]) -> None:
-        python = f"{sys.version_info.major}.{sys.version_info.minor}"
+    def __init__(self, environment: Path, stage: Path, options: list[str]) -> None:
+        words = ["sanity", "--venv", "--python", python_of(environment), "--color", "no", *options]
+        programs = environment / "bin"
         self._process = subprocess.Popen(
-            ["ansible-test", "sanity", "--venv", "--python", python, "--color", "no", *options],
+            [str(programs / "ansible-test"), *words],
             cwd=stage,
-            env={**os.environ, "HOME": str(HOME)},
+            env={**os.environ, "HOME": str(HOME), "PATH": f"{programs}:{os.environ['PATH']}"},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -127,17 +137,18 @@ def parts(extra: list[str]) -> list[list[str]]:
     return [extra] if extra else [["--test", "pylint", *INSTALLED], ["--skip-test", "pylint"]]
 
 
-def main(stage: Path, extra: list[str]) -> int:
+def main(stage: Path, environment: Path, extra: list[str]) -> int:
     """Runs the tests, says at the end what was found, and returns the first exit status of ansible-test that is not 0.
 
+    :param environment: virtual environment with ansible-core.
     :param extra: options of ansible-test.
     """
-    make_home()
+    make_home(environment)
     # Made beforehand, as two that make the same virtual environment at once would spoil it.
-    status, _said = Part(stage, ["--prime-venvs", "--test", COMMON]).end()
+    status, _said = Part(environment, stage, ["--prime-venvs", "--test", COMMON]).end()
     if status:
         return status
-    ended = [part.end() for part in [Part(stage, options) for options in parts(extra)]]
+    ended = [part.end() for part in [Part(environment, stage, options) for options in parts(extra)]]
     lines = [line for _status, said in ended for line in said]
     tests = [line for line in lines if line.startswith("Running sanity test")]
     errors = [line for line in lines if line.startswith("ERROR:")]
@@ -148,4 +159,8 @@ def main(stage: Path, extra: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(ROOT / sys.argv[1], sys.argv[2:]))
+    reader = argparse.ArgumentParser(prog="tools/sanity.py")
+    reader.add_argument("stage", type=Path)
+    reader.add_argument("--environment", type=Path, default=Path(sys.prefix))
+    known, options_of_ansible_test = reader.parse_known_args()
+    sys.exit(main(ROOT / known.stage, known.environment.absolute(), options_of_ansible_test))

@@ -195,27 +195,27 @@ EXAMPLES = r"""
 plugin: stackci.nodepool.nodepool
 nodepool_config: /etc/nodepool/nodepool.yaml
 
----
-# With users, ports and host keys from ZooKeeper, only held nodes
-plugin: stackci.nodepool.nodepool
-nodepool_config: /etc/nodepool/nodepool.yaml
-zookeeper: true
-states: [hold]
-known_hosts: ~/.cache/nodepool_known_hosts
+# held.nodepool.yml: with users, ports and host keys from ZooKeeper, only held nodes
+#
+# plugin: stackci.nodepool.nodepool
+# nodepool_config: /etc/nodepool/nodepool.yaml
+# zookeeper: true
+# states: [hold]
+# known_hosts: ~/.cache/nodepool_known_hosts
 
----
-# Two clouds without a nodepool.yaml; cached data is used when a cloud is down
-plugin: stackci.nodepool.nodepool
-clouds: [east, west]
-cache: true
-cache_plugin: ansible.builtin.jsonfile
-cache_connection: ~/.cache/nodepool
-on_error: stale
-compose:
-  ansible_user: "'zuul'"
-keyed_groups:
-  - key: nodepool.label.split('-')[0]
-    prefix: distribution
+# two.nodepool.yml: two clouds without a nodepool.yaml; cached data is used when a cloud is down
+#
+# plugin: stackci.nodepool.nodepool
+# clouds: [east, west]
+# cache: true
+# cache_plugin: ansible.builtin.jsonfile
+# cache_connection: ~/.cache/nodepool
+# on_error: stale
+# compose:
+#   ansible_user: "'zuul'"
+# keyed_groups:
+#   - key: nodepool.label.split('-')[0]
+#     prefix: distribution
 """
 
 import hashlib
@@ -275,7 +275,8 @@ class SaidOnce(AnsibleParserError):
         return None
 
     @obj.setter
-    def obj(self, value: object) -> None: ...
+    def obj(self, value: object) -> None:
+        """Keep nothing."""
 
 
 class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):

@@ -86,10 +86,9 @@ requirements:
   - waitress >= 3.0
   - Werkzeug >= 3.0
 notes:
-  - The web pages need templates, which Ansible does not pack with a module. They work when the module runs from the
-    installed collection, which is the case on the controller with the Python of C(ansible-playbook) and without
-    C(become). Otherwise the pages answer 503 with the reason, and the service writes a line about it at the start. The
-    other endpoints always work.
+  - The web pages need templates, which Ansible does not pack with a module. They work when the module runs on the
+    controller with connection C(local), as a user who may read the installed collection. Otherwise the pages answer 503
+    with the reason, and the service writes a line about it at the start. The other endpoints always work.
 seealso:
   - module: stackci.nodepool.nodepool_status
   - module: stackci.nodepool.node_info

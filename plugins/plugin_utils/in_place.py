@@ -6,13 +6,12 @@
 Ansible packs a module with everything that it imports, and Python compiles all of it at each start, which takes seconds
 for some hundred files. When controller and target are one machine, one user and one Python, nothing needs packing. In
 any other case, and with an ansible-core without the functions that this needs, Ansible packs the module as usual.
-``docs/designs/007-in-place.md`` has the figures.
+``docs/designs/007-in-place.md`` has the figures. What differs between versions of ansible-core is in
+:mod:`plugin_utils.core_ways`.
 """
 
 from __future__ import annotations
 
-import inspect
-import json
 import os
 import sys
 from pathlib import Path
@@ -22,65 +21,19 @@ from ansible import constants as C  # noqa: N812
 from ansible.plugins.action import ActionBase
 from ansible.utils.vars import merge_hash
 
-try:
-    from ansible.module_utils.secrets import _secret_masker
-except ImportError:
-    _secret_masker = None
-
-
-def known_core(built: Any, run: Any) -> bool:
-    """Return True when ansible-core accepts the arguments that this plugin passes, and needs no others.
-
-    :param built: the class of a program to execute.
-    :param run: the function that runs a module in the started process.
-    """
-    secrets = {"secrets"} if takes_secrets(run) else set()
-    return _takes(built, {"b_module_data", "module_style", "shebang", "serialization_profile"}) and _takes(
-        run, {"json_params", "profile", "module_fqn", "modlib_path", "extensions", *secrets}
-    )
-
-
-def takes_secrets(run: Any) -> bool:
-    """Return True when the function that runs a module takes the texts to mask, as since ansible-core 2.22."""
-    return _secret_masker is not None and "secrets" in inspect.signature(run).parameters
-
-
-def _takes(target: Any, given: set[str]) -> bool:
-    parameters = inspect.signature(target).parameters
-    needed = {name for name, parameter in parameters.items() if parameter.default is parameter.empty}
-    return needed <= given <= parameters.keys()
-
-
-try:
-    from ansible.executor.module_common import _BuiltModule
-    from ansible.module_utils._internal._ansiballz._loader import run_module
-    from ansible.module_utils.common.json import Direction, get_module_encoder
-except ImportError:
-    KNOWN_CORE = False
-else:
-    # They are not part of ansible-core's public interface, so their parameters are checked before they are used.
-    KNOWN_CORE = known_core(_BuiltModule, run_module)
+from ansible_collections.stackci.nodepool.plugins.plugin_utils.core_ways import WAY
 
 HERE = "NODEPOOL_HERE"
 """Environment variable with the operator's current directory; see clients/openstack/clouds.py."""
+
+SOURCE = "NODEPOOL_SOURCE"
+"""Environment variable with the folder of the plugins on this machine; see web/page/rendering.py."""
 
 SWITCH = "nodepool_in_place"
 """Ansible variable; false makes Ansible pack the modules as usual."""
 
 OFF = ("false", "no", "off", "0")
-PROFILE = "legacy"
-"""Name of the JSON profile between ansible-core and modules of collections."""
-
 PACKAGE = ("ansible_collections", "stackci", "nodepool", "plugins", "modules")
-
-STARTER = """#!{interpreter}
-import os, sys
-here = os.path.dirname(os.path.realpath(__file__)) if "__file__" in globals() else ""
-sys.path = [{root!r}, *(entry for entry in sys.path if entry not in ("", ".", here))]
-from ansible.module_utils._internal._ansiballz._loader import run_module
-run_module(json_params={params!r}, profile={profile!r}, module_fqn={name!r}, modlib_path={root!r},
-           extensions={{}}{secrets})
-"""
 
 
 def same_python(one: str, other: str) -> bool:
@@ -91,18 +44,11 @@ def same_python(one: str, other: str) -> bool:
 def starter(path: str, interpreter: str, arguments: dict[str, Any]) -> bytes | None:
     """Return the program that runs the module in the file *path*; None when the module is not of this collection."""
     file = Path(path)
-    if file.suffix != ".py" or file.parts[-len(PACKAGE) - 1 : -1] != PACKAGE:
+    if WAY is None or file.suffix != ".py" or file.parts[-len(PACKAGE) - 1 : -1] != PACKAGE:
         return None
-    encoder = get_module_encoder(PROFILE, Direction.CONTROLLER_TO_MODULE)
-    params = json.dumps({"ANSIBLE_MODULE_ARGS": arguments}, cls=encoder)
-    secrets = ""
-    if takes_secrets(run_module):
-        secrets = f", secrets=frozenset({sorted(_secret_masker.secrets_in_json(params))!r})"
     root = str(file.parents[len(PACKAGE)])
     name = ".".join((*PACKAGE, file.stem))
-    text = STARTER.format(
-        interpreter=interpreter, root=root, params=params.encode(), profile=PROFILE, name=name, secrets=secrets
-    )
+    text = WAY.program(interpreter=interpreter, root=root, name=name, arguments={"ANSIBLE_MODULE_ARGS": arguments})
     return text.encode("utf-8", "surrogateescape")
 
 
@@ -129,11 +75,11 @@ class InPlaceAction(ActionBase):
         return returned
 
     def _compute_environment_string(self, raw_environment_out: dict[str, Any] | None = None) -> str:
-        """Return the environment for the command; on this machine with the operator's current directory in HERE."""
+        """Return the environment for the command; on this machine with HERE and SOURCE."""
         raw: dict[str, Any] = {}
         text = str(super()._compute_environment_string(raw))
         if self._connection.transport == "local":
-            raw = {HERE: os.getcwd(), **raw}
+            raw = {HERE: os.getcwd(), SOURCE: str(Path(__file__).parents[1]), **raw}
             text = str(self._connection._shell.env_prefix(**raw))
         if raw_environment_out is not None:
             raw_environment_out.clear()
@@ -148,19 +94,13 @@ class InPlaceAction(ActionBase):
             )
             path = str(found.plugin_resolved_path or "")
             program = starter(path, sys.executable, module_args)
-            if program is not None:
-                built = _BuiltModule(
-                    b_module_data=program,
-                    module_style="new",
-                    shebang=f"#!{sys.executable}",
-                    serialization_profile=PROFILE,
-                )
-                return built, path
+            if WAY is not None and program is not None:
+                return WAY.configured(program, f"#!{sys.executable}", path)
         return super()._configure_module(module_name, module_args, task_vars)
 
     def _works_here(self, task_vars: dict[str, Any]) -> bool:
         """Return True when the module will run on this machine, as this user, with this Python."""
-        if not KNOWN_CORE or self._connection.transport != "local" or self._connection.become:
+        if WAY is None or self._connection.transport != "local" or self._connection.become:
             return False
         if str(task_vars.get(SWITCH, True)).lower() in OFF:
             return False

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Runs the cells of the compatibility matrix and prints a line for each.
 
-python -m tests.matrix [--quick] [--list] [--only CELL ...]
+python -m tests.matrix [--quick | --sanity] [--list] [--only CELL ...]
 """
 
 from __future__ import annotations
@@ -14,15 +14,20 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 from tests.matrix import newer_zookeeper
-from tests.matrix.cells import CELLS, QUICK, ROOT, CannotRun, Cell, make
+from tests.matrix.cells import CELLS, QUICK, ROOT, SANITY, CannotRun, Cell, make
 from tests.matrix.smoke import Broken, Smoke
 from tests.support.launcher_case import CloudBank
 from tests.support.zookeeper_server import ZooKeeperMissing, ZooKeeperServer
 
+STAGE = ROOT / ".build" / "stage" / "ansible_collections" / "stackci" / "nodepool"
+"""Where ``make stage`` puts a copy."""
+SANITY_SECONDS = 1800.0
 WIDTH = max(len(cell.name) for cell in CELLS)
 
 
@@ -31,19 +36,23 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make test-matrix", description=__doc__.splitlines()[0])
     names = [cell.name for cell in CELLS]
     parser.add_argument("--only", nargs="+", choices=names, metavar="CELL", help=f"some of {', '.join(names)}")
-    parser.add_argument("--quick", action="store_true", help=f"the cell {QUICK} only, as make test does")
+    parser.add_argument("--quick", action="store_true", help=f"the cells {' and '.join(QUICK)} only, as make test does")
+    parser.add_argument("--sanity", action="store_true", help="ansible-test sanity of each ansible-core instead")
     parser.add_argument("--list", action="store_true", help="name the cells and end")
     options = parser.parse_args()
-    chosen = [QUICK] if options.quick else options.only or names
+    chosen = list(QUICK) if options.quick else options.only or (SANITY if options.sanity else names)
     cells = [cell for cell in CELLS if cell.name in chosen]
     if options.list:
         for cell in cells:
             libraries = "oldest" if cell.oldest else "newest"
             print(f"{cell.name:{WIDTH}} Python {cell.python}, {cell.core}, {libraries} libraries")
         return 0
-    with tempfile.TemporaryDirectory(prefix="matrix-", ignore_cleanup_errors=True) as folder, CloudBank() as bank:
-        tarball = build(Path(folder))
-        results = [judge(cell, Path(folder), tarball, bank) for cell in cells]
+    if options.sanity:
+        results = [judge(cell, sanity) for cell in cells]
+    else:
+        with tempfile.TemporaryDirectory(prefix="matrix-", ignore_cleanup_errors=True) as folder, CloudBank() as bank:
+            tarball = build(Path(folder))
+            results = [judge(cell, partial(attempt, Path(folder), tarball, bank)) for cell in cells]
     failed, skipped = results.count("FAILED"), results.count("skipped")
     print(f"{len(cells) - failed - skipped} of {len(cells)} cells went well, {skipped} skipped, {failed} failed")
     if skipped == len(cells):
@@ -59,11 +68,11 @@ def build(folder: Path) -> Path:
     return next(folder.glob("*.tar.gz"))
 
 
-def judge(cell: Cell, folder: Path, tarball: Path, bank: CloudBank) -> str:
+def judge(cell: Cell, attempt: Callable[[Cell], str]) -> str:
     """Try a cell, tell how it went, and return that in a word."""
     began = time.monotonic()
     try:
-        word, text = "ok", attempt(cell, folder, tarball, bank)
+        word, text = "ok", attempt(cell)
     except (CannotRun, ZooKeeperMissing) as problem:
         word, text = "skipped", str(problem)
     except (Broken, RuntimeError) as problem:
@@ -72,7 +81,24 @@ def judge(cell: Cell, folder: Path, tarball: Path, bank: CloudBank) -> str:
     return word
 
 
-def attempt(cell: Cell, folder: Path, tarball: Path, bank: CloudBank) -> str:
+def sanity(cell: Cell) -> str:
+    """The sanity tests of the cell's ansible-core on the staged copy; what was tried.
+
+    :raises Broken: there are findings.
+    """
+    environment = make(cell)
+    words = [sys.executable, str(ROOT / "tools" / "sanity.py"), str(STAGE), "--environment", str(environment.folder)]
+    log = ROOT / ".build" / "log" / f"sanity-{cell.name}.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("w", encoding="utf-8") as out:
+        done = subprocess.run(words, stdout=out, stderr=out, timeout=SANITY_SECONDS, check=False)
+    said = log.read_text("utf-8").splitlines()
+    if done.returncode:
+        raise Broken("\n".join(["", *[line for line in said if line.startswith("ERROR:")][:40], f"see {log}"]))
+    return f"Python {cell.python}, {environment.versions()}: {said[-1]}"
+
+
+def attempt(folder: Path, tarball: Path, bank: CloudBank, cell: Cell) -> str:
     """All steps of a cell; what was tried.
 
     :raises Broken: a step failed.
@@ -83,7 +109,7 @@ def attempt(cell: Cell, folder: Path, tarball: Path, bank: CloudBank) -> str:
     place.mkdir()
     with ZooKeeperServer(jars=jars) as zookeeper, closing(Smoke(environment, place, zookeeper, bank)) as smoke:
         smoke.install(tarball)
-        for step in (smoke.documents, smoke.serves, smoke.shows, smoke.builds, smoke.answers, smoke.cleans_up):
+        for step in smoke.steps():
             try:
                 step()
             except Broken as problem:

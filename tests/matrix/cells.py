@@ -18,6 +18,8 @@ from tools.packages import as_pip
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENTS = ROOT / ".build" / "matrix"
 REQUIREMENTS = ROOT / "requirements.txt"
+LOOP = ("ansible-runner>=2.4", "psutil>=5.9")
+"""What the loop of the roles needs besides."""
 UV = Path(sys.executable).parent / "uv"
 MAKE_SECONDS = 600.0
 INSTALL_SECONDS = 900.0
@@ -50,19 +52,30 @@ class Cell:
 
 
 CELLS = (
-    Cell("oldest", "3.11", "ansible-core>=2.19.0", oldest=True),
+    Cell("oldest", "3.11", "ansible-core>=2.16.0", oldest=True),
+    Cell("2.16-py3.11", "3.11", "ansible-core==2.16.*"),
+    Cell("2.16-py3.12", "3.12", "ansible-core==2.16.*"),
+    Cell("2.17-py3.11", "3.11", "ansible-core==2.17.*"),
+    Cell("2.18-py3.11", "3.11", "ansible-core==2.18.*"),
+    Cell("2.18-py3.13", "3.13", "ansible-core==2.18.*"),
     Cell("2.19-py3.11", "3.11", "ansible-core==2.19.*"),
     Cell("2.20-py3.11", "3.11", "ansible-core==2.20.*", needs="3.12"),
     Cell("2.21-py3.11", "3.11", "ansible-core==2.21.*", needs="3.12"),
     Cell("2.19-py3.13", "3.13", "ansible-core==2.19.*"),
+    Cell("2.20-py3.12", "3.12", "ansible-core==2.20.*"),
     Cell("2.20-py3.13", "3.13", "ansible-core==2.20.*"),
-    Cell("2.21-py3.13", "3.13", "ansible-core==2.21.*"),
+    Cell("2.21-py3.12", "3.12", "ansible-core==2.21.*"),
+    Cell("newest", "3.13", "ansible-core"),
     Cell("devel-py3.13", "3.13", "ansible-core>=2.22.0.dev0"),
     Cell("zookeeper", "3.11", "ansible-core==2.19.*", newer_zookeeper=True),
     Cell("kazoo", "3.11", "ansible-core==2.19.*", newest_kazoo=True),
 )
-QUICK = "oldest"
-"""What ``make test`` tries: all other lanes have the newest libraries."""
+QUICK = ("oldest", "newest")
+"""What ``make test`` tries: all other lanes have an ansible-core between them."""
+
+
+SANITY = ("2.16-py3.11", "2.17-py3.11", "2.18-py3.11", "2.20-py3.12", "newest", "devel-py3.13")
+"""The cells in whose ansible-core ``make test-sanity`` runs the sanity tests; ``make sanity`` has 2.19."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +111,7 @@ def make(cell: Cell) -> Environment:
     if made.returncode:
         raise CannotRun(f"no Python {cell.python} here, and uv cannot download it: {last_line(made.stderr)}")
     how = ["--resolution", "lowest-direct"] if cell.oldest else []
-    words = ("--python", str(found.bin / "python"), *how, "--requirement", str(REQUIREMENTS), cell.core)
+    words = ("--python", str(found.bin / "python"), *how, "--requirement", str(REQUIREMENTS), *LOOP, cell.core)
     options, environment = as_pip()
     installed = uv("pip", "install", *options, *words, seconds=INSTALL_SECONDS, environment=environment)
     if installed.returncode:

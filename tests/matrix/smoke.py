@@ -1,18 +1,22 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What each cell does: the installed tarball serves a request, builds an image and shows both."""
+"""What each cell does: the installed tarball serves a request, builds an image and shows both, once and in a loop.
+
+Deprecation warnings count as failures, and so does text from outside that reaches a template.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import yaml
@@ -20,7 +24,10 @@ import yaml
 from tests.matrix.cells import Environment
 from tests.support.builder_case import image
 from tests.support.launcher_case import CloudBank, Site, label, pool, provider
+from tests.support.loop_process import MODULE as LOOP
+from tests.support.loop_process import toml
 from tests.support.zookeeper_server import HOST, ZooKeeperServer, free_port
+from tools.neighbours import NEIGHBOURS
 
 COMMAND_SECONDS = 900.0
 """Alone on two cores the longest command takes twenty seconds."""
@@ -29,6 +36,15 @@ END_SECONDS = 60.0
 CLOUD = "one"
 PAGES = {"/health": "OK", "/node-list": "", "/metrics": "stackci_nodepool_nodes", "/": "</html>"}
 """Path of the web service → what its answer has."""
+
+DEPRECATED = "DEPRECATION WARNING"
+STRICT = {
+    "ANSIBLE_DEPRECATION_WARNINGS": "1",
+    # Since 2.19 ansible-core knows which texts are templates; by default it only ignores the others.
+    "_ANSIBLE_TEMPLAR_UNTRUSTED_TEMPLATE_BEHAVIOR": "error",
+    "_ANSIBLE_TEMPLAR_UNKNOWN_TYPE_CONVERSION": "error",
+}
+"""Settings of ansible-core that turn what it bears into failures. Earlier versions do not know the last two."""
 
 
 class Broken(Exception):
@@ -51,6 +67,10 @@ class Smoke:
         """End the session of the requestor."""
         self.site.close()
 
+    def steps(self) -> tuple[Callable[[], None], ...]:
+        """The steps after the installation, in their order."""
+        return self.documents, self.reads, self.serves, self.shows, self.builds, self.answers, self.loops
+
     # -- the steps, in this order ------------------------------------------------------------------------------------
 
     def install(self, tarball: Path) -> None:
@@ -65,6 +85,18 @@ class Smoke:
             shown = json.loads(self._run("ansible-doc", "--json", "-t", kind, *words))
             _expect(sorted(shown) == sorted(words), f"ansible-doc shows {sorted(shown)} of {sorted(words)}")
             self._takes |= {name: set(shown[name]["doc"]["options"]) for name in words}
+
+    def reads(self) -> None:
+        """Ansible accepts the roles and the playbooks."""
+        roles = sorted(path.name for path in (self._installed / "roles").iterdir() if path.name[0] != "_")
+        play = {"name": "Apply", "hosts": "localhost", "gather_facts": False}
+        path = self._folder / "roles.yml"
+        content = [{**play, "roles": [{"role": f"stackci.nodepool.{role}"}]} for role in roles]
+        path.write_text(yaml.safe_dump(content, sort_keys=False), "utf-8")
+        playbooks = sorted(path.stem for path in (self._installed / "playbooks").glob("*.yml"))
+        words = [f"stackci.nodepool.{name}" for name in playbooks]
+        self._run("ansible-playbook", "--syntax-check", str(path), *words)
+        _expect(bool(roles and playbooks), "the tarball has no roles or no playbooks")
 
     def serves(self) -> None:
         """The launcher fulfils a request with a node whose host keys it has read."""
@@ -141,12 +173,51 @@ class Smoke:
                     time.sleep(0.1)
                 _expect((part or self.node) in text, f"{path} has no {part!r}: {text[:200]!r}")
 
-    def cleans_up(self) -> None:
-        """The launcher deletes what was given back."""
+    def loops(self) -> None:
+        """The loop of the roles serves a request, deletes what was given back, and ends when it is asked to."""
         self.site.requestor.give_back(self.node)
-        self._play("launcher")
-        left = [server["name"] for server in self.site.cloud.servers()]
-        _expect(not left, f"the cloud still has {left}")
+        request = self.site.requestor.ask("small")
+        with self._loop() as process:
+            self._wait(process, lambda: self.site.requestor.state(request) == "fulfilled", "a request is not fulfilled")
+            (node,) = self.site.requestor.accept(request)
+            self.site.requestor.give_back(node)
+            self._wait(process, lambda: not self.site.cloud.servers(), "the cloud still has servers")
+            process.send_signal(signal.SIGTERM)
+            code = process.wait(END_SECONDS)
+        _expect(code == 0, f"the loop ended with {code}:\n{_end(self._log.read_text('utf-8'))}")
+        _expect(DEPRECATED not in self._log.read_text("utf-8"), f"the loop warns:\n{self._log.read_text('utf-8')}")
+
+    @property
+    def _log(self) -> Path:
+        return self._folder / "loop.log"
+
+    @contextmanager
+    def _loop(self) -> Iterator[subprocess.Popen[bytes]]:
+        settings = self._folder / "loop.toml"
+        table = {"name": "launcher", "playbook": "stackci.nodepool.launcher", "prefix": "launcher"}
+        places = {"state_dir": str(self._folder / "loop"), "collections": str(self._collections)}
+        variables = json.loads(self.site.variables())
+        settings.write_text(toml({"loop": {**table, **places}, "variables": variables}), "utf-8")
+        with self._log.open("w", encoding="utf-8") as log:
+            process = subprocess.Popen(
+                [str(self._bin / "python"), "-m", LOOP, str(settings)],
+                cwd=self._folder,
+                env={**self._environment(), "PYTHONPATH": str(self._collections)},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        try:
+            yield process
+        finally:
+            _end_process(process)
+
+    def _wait(self, process: subprocess.Popen[bytes], true: Callable[[], bool], otherwise: str) -> None:
+        limit = time.monotonic() + SERVE_SECONDS
+        while not true():
+            if process.poll() is not None or time.monotonic() > limit:
+                raise Broken(f"{otherwise}:\n{_end(self._log.read_text('utf-8'))}")
+            time.sleep(0.1)
 
     # -- how ---------------------------------------------------------------------------------------------------------
 
@@ -159,8 +230,10 @@ class Smoke:
             **kept,
             "PATH": f"{self._bin}:{os.environ['PATH']}",
             "HOME": str(self._folder),
-            "ANSIBLE_COLLECTIONS_PATH": str(self._collections),
+            # The role awx needs a collection of others.
+            "ANSIBLE_COLLECTIONS_PATH": f"{self._collections}:{NEIGHBOURS}",
             "ANSIBLE_NOCOLOR": "1",
+            **STRICT,
         }
 
     def _run(self, program: str, *words: str) -> str:
@@ -180,6 +253,8 @@ class Smoke:
             raise Broken(f"{program} {words[0]} did not end within {COMMAND_SECONDS:g} s:\n{said}") from late
         if done.returncode:
             raise Broken(f"{program} {words[0]} ended with {done.returncode}:\n{_end(done.stdout + done.stderr)}")
+        said = done.stdout + done.stderr
+        _expect(DEPRECATED not in said, f"{program} {words[0]} warns:\n{_end(said)}")
         return done.stdout
 
 

@@ -53,8 +53,10 @@ def of_plugins() -> Iterator[Example]:
     for path in (*sorted((ROOT / "plugins" / "modules").glob("*.py")), ROOT / "plugins" / "inventory" / "nodepool.py"):
         block = re.search(r'^EXAMPLES = r"""\n(.*?)"""', path.read_text("utf-8"), re.S | re.M)
         assert block is not None, f"{path.name} has no examples"
-        for content in yaml.safe_load_all(block[1]):
-            yield Example(str(path.relative_to(ROOT)), content)
+        # Further files stand in comments, after an empty one: ansible-test wants one document.
+        further = [re.sub("^# ?", "", text, flags=re.M) for text in re.findall(r"^#\n((?:# .*\n)+)", block[1], re.M)]
+        for text in (block[1], *further):
+            yield Example(str(path.relative_to(ROOT)), yaml.safe_load(text))
 
 
 def of_pages() -> Iterator[Example]:

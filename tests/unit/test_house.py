@@ -34,7 +34,7 @@ MOST_LINES_OF_A_FUNCTION = 80
 MOST_LINES_OF_CODE_IN_A_MODULE = 60
 
 # The folders whose __init__.py ansible-test wants to be empty.
-EMPTY_INIT = ("plugins/modules", "tests/unit")
+EMPTY_INIT = ("plugins/modules", "plugins/module_utils", "tests/unit")
 NO_HEADER = {".json", ".pem", ".crt", ".key", ".png", ".svg"}
 NO_HEADER_NAMES = {"COPYING", "LICENSES/GPL-3.0-or-later.txt", "REUSE.toml", "changelogs/changelog.yaml"}
 NO_HEADER_NAMES |= {"tests/elements/tiny/element-provides"}  # diskimage-builder takes each line of it for a name

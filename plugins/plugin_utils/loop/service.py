@@ -38,17 +38,36 @@ class Running(Protocol):
     killed: bool
 
     @property
-    def pid(self) -> int: ...
+    def pid(self) -> int:
+        """The process of ansible-playbook."""
+
     @property
-    def module_pid(self) -> int | None: ...
-    def lines(self) -> list[Entry]: ...
-    def exited(self, code: int) -> None: ...
-    def observe(self, now: float) -> plan.Cycle: ...
-    def stop(self, now: float, reason: str) -> None: ...
-    def ask_for_dump(self) -> bool: ...
-    def kill(self, reason: str = "") -> int: ...
-    def is_gone(self) -> bool: ...
-    def judge(self, now: float) -> plan.Outcome | None: ...
+    def module_pid(self) -> int | None:
+        """The process of the module, once it is known."""
+
+    def lines(self) -> list[Entry]:
+        """What the cycle wrote since the last call."""
+
+    def exited(self, code: int) -> None:
+        """Take note of the exit code."""
+
+    def observe(self, now: float) -> plan.Cycle:
+        """What the plan needs to know of the cycle."""
+
+    def stop(self, now: float, reason: str) -> None:
+        """Ask the module to end."""
+
+    def ask_for_dump(self) -> bool:
+        """Ask the module for its stacks."""
+
+    def kill(self, reason: str = "") -> int:
+        """Kill all processes of the cycle."""
+
+    def is_gone(self) -> bool:
+        """True when no process of the cycle is left."""
+
+    def judge(self, now: float) -> plan.Outcome | None:
+        """How the cycle ended; None while it works."""
 
 
 Begin = Callable[[Settings, int, float], Running]

@@ -24,7 +24,8 @@ class _List(Protocol):
         make: Callable[[Any], Any],
         *,
         params: dict[str, Any] | None = None,
-    ) -> list[Any]: ...
+    ) -> list[Any]:
+        """Read all pages of a list."""
 
 
 class CloudAccess:

@@ -18,13 +18,16 @@ class Connection(Protocol):
     """The part of the Store that the frame uses."""
 
     @property
-    def state(self) -> str: ...
+    def state(self) -> str:
+        """The connection's state."""
 
     @property
-    def generation(self) -> int: ...
+    def generation(self) -> int:
+        """The number of the session."""
 
     @property
-    def refusal(self) -> str: ...
+    def refusal(self) -> str:
+        """Why ZooKeeper refuses the client."""
 
 
 class ZooKeeperAbsence:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -20,10 +21,12 @@ from ..libraries import Environment, FileSystemLoader, Markup, StrictUndefined
 from .troubles import quoted
 
 FOLDER = Path(__file__).parent
+SOURCE = "NODEPOOL_SOURCE"
+"""Environment variable with the folder of the plugins on this machine, from the action plugin."""
 NO_FILES = (
     "the web page is not available: Ansible does not pack its files with a module. Run the module on the"
-    " controller with connection local, without become, with the Python of ansible-playbook and with the"
-    " default nodepool_in_place; or use the role webapp. The other endpoints work"
+    " controller with connection local, as a user who may read the installed collection; or use the role webapp."
+    " The other endpoints work"
 )
 LONGEST = 1000
 """Most characters of a value; longer values are cut."""
@@ -79,15 +82,26 @@ def moment(at: float) -> str:
     return datetime.fromtimestamp(showable(at), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def files() -> Path:
+    """Return the folder of the templates and static files.
+
+    It is beside this file, unless Ansible has packed the module; then it is in the collection that SOURCE names.
+    """
+    source = os.environ.get(SOURCE, "")
+    if os.path.isdir(FOLDER / "templates") or not os.path.isabs(source):
+        return FOLDER
+    return Path(source, "module_utils", "web", "page")
+
+
 def has_files() -> bool:
-    """True when the templates are on the disk; they are not when Ansible has packed the module."""
-    return (FOLDER / "templates").is_dir()
+    """True when the templates are on the disk, where this user can read them."""
+    return os.path.isdir(files() / "templates") and os.access(files() / "templates", os.R_OK | os.X_OK)
 
 
 @cache
 def _environment() -> Environment:
     made = Environment(
-        loader=FileSystemLoader(FOLDER / "templates"),
+        loader=FileSystemLoader(files() / "templates"),
         autoescape=True,
         finalize=shown,
         undefined=StrictUndefined,
@@ -111,4 +125,4 @@ def rendered(template: str, **values: Any) -> str:
 @cache
 def static(name: str) -> bytes:
     """Return the content of a file in the folder ``static``."""
-    return (FOLDER / "static" / name).read_bytes()
+    return (files() / "static" / name).read_bytes()

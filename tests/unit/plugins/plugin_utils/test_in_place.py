@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -36,88 +35,6 @@ def installed(tmp_path: Path) -> Path:
     path = folder / "show.py"
     path.write_text(MODULE)
     return path
-
-
-def test_what_this_ansible_core_offers_is_known() -> None:
-    assert in_place.KNOWN_CORE, "ansible-core has changed: the modules are packed until in_place learns how"
-
-
-@dataclass(kw_only=True, frozen=True)
-class Built:
-    """A program to execute as ansible-core 2.19 and 2.20 have it."""
-
-    b_module_data: bytes
-    module_style: str
-    shebang: str | None
-    serialization_profile: str
-
-
-@dataclass(kw_only=True, frozen=True)
-class BuiltLater(Built):
-    """As 2.21 has it."""
-
-    has_async: bool = False
-    command_lookup: Any = None
-
-
-@dataclass(kw_only=True, frozen=True)
-class BuiltOtherwise(Built):
-    """With something that nobody knows how to fill."""
-
-    essential: str
-
-
-@dataclass(kw_only=True, frozen=True)
-class BuiltWithLess:
-    """Without what is filled today."""
-
-    b_module_data: bytes
-
-
-def run(
-    *, json_params: bytes, profile: str, module_fqn: str, modlib_path: str, extensions: Any, more: Any = None
-) -> None:
-    """ansible-core's ``run_module``."""
-
-
-def run_otherwise(
-    *, json_params: bytes, profile: str, module_fqn: str, modlib_path: str, extensions: Any, more: Any
-) -> None:
-    """One that needs more."""
-
-
-@pytest.mark.parametrize(
-    ("built", "runner", "expected"),
-    [
-        (Built, run, True), (BuiltLater, run, True), (BuiltOtherwise, run, False), (BuiltWithLess, run, False),
-        (Built, run_otherwise, False), (Built, lambda json_params: None, False),
-    ],
-)  # fmt: skip
-def test_an_ansible_core_is_known_that_needs_nothing_more(built: Any, runner: Any, expected: bool) -> None:
-    assert in_place.known_core(built, runner) is expected
-
-
-def run_masking(
-    *, json_params: bytes, profile: str, module_fqn: str, modlib_path: str, extensions: Any, secrets: frozenset[str]
-) -> None:
-    """That of ansible-core 2.22, which masks secrets in what the module says."""
-
-
-class Masker:
-    """ansible-core's knowledge of secrets."""
-
-    def secrets_in_json(self, text: str) -> frozenset[str]:
-        return frozenset(word for word in ("it's secret",) if word in text)
-
-
-def test_the_module_is_told_the_secrets_among_its_arguments(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not in_place.known_core(Built, run_masking)
-    monkeypatch.setattr(in_place, "_secret_masker", Masker())
-    monkeypatch.setattr(in_place, "run_module", run_masking)
-    assert in_place.known_core(Built, run_masking)
-    program = starter(str(installed), sys.executable, {"password": "it's secret"})
-    assert program is not None
-    assert program.rstrip().endswith(b"""secrets=frozenset(["it's secret"]))""")
 
 
 @pytest.mark.parametrize("by_name", [True, False], ids=["a file", "standard input"])
@@ -184,9 +101,10 @@ def test_a_module_works_here_only_on_this_machine_as_this_user_with_this_python(
     assert not Scene().works_here(**here, nodepool_in_place="no")
 
 
-def test_an_unknown_ansible_core_packs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(in_place, "KNOWN_CORE", False)
+def test_an_unknown_ansible_core_packs(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(in_place, "WAY", None)
     assert not Scene().works_here(ansible_python_interpreter=sys.executable)
+    assert starter(str(installed), sys.executable, {}) is None
 
 
 @pytest.mark.parametrize(("transport", "told"), [("local", True), ("ssh", False)])
@@ -199,5 +117,6 @@ def test_a_module_on_this_machine_knows_where_the_operator_stands(tmp_path, monk
     action._connection = SimpleNamespace(transport=transport, _shell=shell)
     raw: dict[str, Any] = {}
     text = action._compute_environment_string(raw)
-    assert raw == ({"NODEPOOL_HERE": str(tmp_path)} if told else {}) | {"A": "1"}
+    here = {"NODEPOOL_HERE": str(tmp_path), "NODEPOOL_SOURCE": str(Path(in_place.__file__).parents[1])}
+    assert raw == (here if told else {}) | {"A": "1"}
     assert (f"NODEPOOL_HERE={tmp_path}" in text) is told

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
@@ -28,6 +29,9 @@ try:
 except ImportError:  # reported by client.require_kazoo
     ConnectionLoss = Exception
     NodeExistsError, NoNodeError, NotEmptyError = (type(name, (Exception,), {}) for name in ("Exists", "Gone", "Full"))
+
+# Without a handler of the folder above Python prints warnings to stderr, where a module must not write.
+logging.getLogger(__name__.rsplit(".", 2)[0]).addHandler(logging.NullHandler())
 
 _EPHEMERAL, _SEQUENCE = 1, 2
 _ROUNDS = 10

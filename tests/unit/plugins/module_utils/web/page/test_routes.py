@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
 import pytest
@@ -286,3 +287,13 @@ def test_where_ansible_has_packed_the_module_the_page_names_the_remedy_and_the_r
     assert case.get("/static/page.css").status_code == 404
     assert case.get("/node-list").status_code == 200
     assert case.get("/metrics").status_code == 200
+
+
+def test_a_packed_page_takes_its_files_from_the_collection_that_the_action_plugin_names(case, monkeypatch, tmp_path):
+    plugins = Path(rendering.__file__).parents[3]
+    monkeypatch.setattr(rendering, "FOLDER", tmp_path)
+    monkeypatch.setenv("NODEPOOL_SOURCE", str(plugins))
+    assert case.get("/").status_code == 200
+    assert case.get("/static/page.css").status_code == 200
+    monkeypatch.setenv("NODEPOOL_SOURCE", "plugins")
+    assert case.get("/").status_code == 503, "a relative path is no place that an action plugin names"

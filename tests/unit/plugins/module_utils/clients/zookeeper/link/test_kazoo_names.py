@@ -69,7 +69,8 @@ def test_a_method_that_is_gone_is_named(name):
 
 def test_other_arguments_are_named():
     class Changed(ConnectionHandler):
-        def _connect(self, target: object) -> None: ...
+        def _connect(self, target: object) -> None:
+            """One that takes something else."""
 
     (told,) = missing(Changed, KazooClient, SequentialThreadingHandler, Lock)
     assert told == "Changed._connect does not take host, hostip, port"
