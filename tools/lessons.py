@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ("docs/designs/032-lessons.md",)
+FIXES, REPORTS = PAGES = ("docs/designs/032-lessons.md", "docs/designs/033-field-reports.md")
 VERDICTS = ("holds", "mended here", "does not apply")
 _TEST = re.compile(r"`([^`:\s]+\.py)::(test_\w+)`")
 

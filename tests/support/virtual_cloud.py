@@ -148,6 +148,7 @@ class VirtualCloud:
     :param list_lag: seconds by which the server list is behind.
     :param faults_listed: the list shows faults; else they are only in the answer about the one server.
     :param shown_deleted: seconds for which a server whose deletion is done is still listed, as DELETED, and counts.
+    :param soft: deleted servers can be restored for a day: no list has them, a question for one is answered.
     :param counted_after: seconds from a create until the limits count its server: until the conductor has written it.
     :param double_addresses: a second floating IP for the same fixed one is not refused.
     :param away: servers in a cell that is down: the list leaves them out, and a question for one is answered with 500.
@@ -175,6 +176,7 @@ class VirtualCloud:
     list_lag: float = 0.0
     faults_listed: bool = False
     shown_deleted: float = 2.0
+    soft: bool = False
     counted_after: float = 0.3
     double_addresses: bool = False
     away: Callable[[Machine], bool] = lambda machine: False
@@ -185,6 +187,7 @@ class VirtualCloud:
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)
         self.machines: dict[str, Machine] = {}
+        self._restorable: dict[str, Machine] = {}
         self.past: list[Machine] = []
         self.floating_ips: dict[str, tuple[FloatingIp, str | None]] = {}
         self.down_ports: dict[str, Port] = {}
@@ -363,7 +366,7 @@ class VirtualCloud:
         :raises CloudNotFound: it is gone.
         :raises CloudUnavailable: its cell is down.
         """
-        machine = self.machines.get(server_id)
+        machine = self.machines.get(server_id) or self._restorable.get(server_id)
         if machine is None:
             raise CloudNotFound(f"Instance {server_id} could not be found.", status=404)
         if self.away(machine):
@@ -468,7 +471,11 @@ class VirtualCloud:
 
     def _deleted(self, machine: Machine) -> None:
         """nova saves the state DELETED, puts placement in order and only then takes the server out of its lists."""
-        if machine.id in self.machines:
+        if machine.id in self.machines and self.soft:
+            machine.status = "SOFT_DELETED"
+            self._restorable[machine.id] = machine
+            self.remove(machine)
+        elif machine.id in self.machines:
             machine.status, machine.touched = "DELETED", self.agenda.now
             self.agenda.after(self.shown_deleted, lambda: self.remove(machine))
 

@@ -108,6 +108,19 @@ def test_force_is_tried_where_the_cloud_allows_it():
         assert world.store.own.children("stuck") == []
 
 
+@pytest.mark.parametrize("servers", [1, 5])
+def test_a_server_that_nova_keeps_for_restoring_is_gone(servers: int):
+    """With reclaim_instance_interval nova shows it as SOFT_DELETED to whoever asks for it, and in no list."""
+    with World(one_provider(), clouds={"east": {"soft": True}}) as world:
+        cycle = world.start(duration=1200)
+        requests = [world.request("small") for _unused in range(servers)]
+        assert world.run(120, until=lambda: set(requests) <= set(world.fulfilled))
+        world.give_back([node for request in requests for node in world.take(request)])
+        assert world.run(120, until=lambda: not world.nodes())
+        assert kinds(cycle)[DELETE] == servers and not kinds(cycle)[FORCE]
+        assert world.run(120, until=lambda: not stuck(cycle) and world.store.own.children("stuck") == [])
+
+
 def test_a_stuck_deletion_is_no_room():
     with World(
         one_provider(), quota={"east": {"instances": 1}}, clouds={"east": {"undying": lambda machine: True}}
