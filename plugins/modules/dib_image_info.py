@@ -219,6 +219,13 @@ builds:
       providers: [cloud1]
       kept: current
       deletion: null
+left_out:
+  description:
+    - The number of builds that are not returned. At most 10,000 are, and as many deletions. Of more builds the youngest
+      are returned. Choose some with O(images).
+  returned: success
+  type: int
+  sample: 0
 deletions:
   description:
     - The builds, files and records that a builder on this host would delete now. Uploads are deleted first, so more may

@@ -206,6 +206,13 @@ due:
       format: qcow2
       failures: 0
       last_error: null
+left_out:
+  description:
+    - The number of uploads that are not returned. At most 10,000 are, and as many deletions. Of more, the youngest
+      are returned. Choose some with O(images) or O(providers). The uploads that nodes boot from are never left out.
+  returned: success
+  type: int
+  sample: 0
 deletions:
   description: Uploads that a builder with this configuration would delete now. All keys are always there.
   returned: success

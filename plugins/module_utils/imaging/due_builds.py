@@ -15,7 +15,7 @@ format is missing, and on request. A pause, in the configuration or by hand, ove
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ..model.config.types import Diskimage
@@ -95,7 +95,7 @@ def unknown_formats(view: ImagesView, name: str) -> list[str]:
 
 def open_request(state: ImageState) -> int | None:
     """Return the request for a build, or None when a ready build that began after the request serves it."""
-    if state.requested is None or any(build.born > state.requested for build in state.ready_builds()):
+    if state.requested is None or any(build.born > state.requested for build in state.ready_builds):
         return None
     return state.requested
 
@@ -133,7 +133,7 @@ def _wish(view: ImagesView, image: Diskimage, state: ImageState, request: int | 
     """Decide without regard to pauses, locks and failures: code, sentence, and when the decision changes."""
     if request is not None:
         return BuildCode.REQUESTED, "a build was requested", None
-    ready = state.ready_builds()
+    ready = state.ready_builds
     if not ready:
         return BuildCode.FIRST, "there is no ready build", None
     age = view.now - (ready[0].state_time or 0.0)
@@ -154,7 +154,7 @@ def _wish(view: ImagesView, image: Diskimage, state: ImageState, request: int | 
     return BuildCode.FRESH, f"the newest ready build is {span(age)} old; due in {span(left)}", view.now + left
 
 
-def _missing_formats(view: ImagesView, image: Diskimage, ready: list[Build]) -> list[str]:
+def _missing_formats(view: ImagesView, image: Diskimage, ready: Sequence[Build]) -> list[str]:
     wanted = wanted_formats(view, image.name)
     own = next((build for build in ready if view.is_ours(build) and not lost_formats(view, build)), None)
     young = own is not None and view.now - (own.state_time or 0.0) < image.rebuild_age

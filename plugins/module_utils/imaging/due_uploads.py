@@ -83,7 +83,7 @@ def judge_upload(view: ImagesView, provider_name: str, image: str, *, holding: b
     image_format = view.provider_formats.get(provider_name, "")
     build = candidate(state, image_format)
     code, reason, at = _verdict(view, provider_name, state, image_format, build, holding)
-    first = not any(state.has_ready_upload(ready.id, provider_name) for ready in state.ready_builds())
+    first = not any(state.has_ready_upload(ready.id, provider_name) for ready in state.ready_builds)
     file = image_file(image, build.id, image_format) if build is not None else ""
     return UploadCase(
         provider_name, image, code == UploadCode.MISSING, code, reason, build, image_format, file, first, at
@@ -92,7 +92,7 @@ def judge_upload(view: ImagesView, provider_name: str, image: str, *, holding: b
 
 def candidate(state: ImageState, image_format: str) -> Build | None:
     """Return the newest ready build that has *image_format*."""
-    return next((build for build in state.ready_builds() if image_format in build.formats), None)
+    return next((build for build in state.ready_builds if image_format in build.formats), None)
 
 
 def _verdict(
@@ -100,7 +100,7 @@ def _verdict(
 ) -> Verdict:
     if view.config.providers[provider_name].diskimages[state.name].pause:
         return UploadCode.PAUSED, "paused in the provider's configuration", None
-    ready = state.ready_builds()
+    ready = state.ready_builds
     if not ready:
         return UploadCode.NO_BUILD, "there is no ready build", None
     there = next((place for place, each in enumerate(ready) if state.has_ready_upload(each.id, provider_name)), None)

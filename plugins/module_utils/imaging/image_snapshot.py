@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Optional
+from functools import cached_property
+from typing import Optional, TypeVar
 
 from ..model.cloud import Image
 from ..model.config.types import NodepoolConfig, Provider
@@ -20,6 +21,7 @@ from ..model.image import (
 from .listed import OtherBuilders
 from .notes import BuildNotes, Failures
 
+T = TypeVar("T")
 SeenImages = Mapping[tuple[str, str], Optional[Image]]  # noqa: UP045 (evaluated when it is imported)
 """(provider, id in its cloud) → the image; None where glance does not know the id. Where it is unknown, no entry."""
 
@@ -68,20 +70,37 @@ class ImageState:
 
     def build(self, build_id: str) -> Build | None:
         """Return the build with that id."""
-        return next((build for build in self.builds if build.id == build_id), None)
+        return self._builds_by_id.get(build_id)
 
-    def ready_builds(self) -> list[Build]:
-        """Return the ready builds, the newest first."""
+    @cached_property
+    def ready_builds(self) -> tuple[Build, ...]:
+        """The ready builds, the newest first."""
         ready = [build for build in self.builds if build.state == BuildState.READY]
-        return sorted(ready, key=age_order, reverse=True)
+        return tuple(sorted(ready, key=age_order, reverse=True))
+
+    @cached_property
+    def youngest_building(self) -> Build | None:
+        """The build that was begun last of those in state building."""
+        building = (build for build in self.builds if build.state == BuildState.BUILDING)
+        return max(building, key=lambda build: (build.born, build.id), default=None)
 
     def uploads_of(self, build_id: str, provider: str | None = None) -> list[Upload]:
         """Return the uploads of a build to *provider*, or to all providers."""
-        return [
-            upload
-            for upload in self.uploads
-            if upload.build_id == build_id and (provider is None or upload.provider == provider)
-        ]
+        uploads = self._uploads_by_build.get(build_id, [])
+        return [upload for upload in uploads if provider is None or upload.provider == provider]
+
+    @cached_property
+    def uploads_by_provider(self) -> Mapping[str, Sequence[Upload]]:
+        """The uploads of each provider."""
+        return _grouped(self.uploads, lambda upload: upload.provider)
+
+    @cached_property
+    def _builds_by_id(self) -> dict[str, Build]:
+        return {build.id: build for build in self.builds}
+
+    @cached_property
+    def _uploads_by_build(self) -> Mapping[str, Sequence[Upload]]:
+        return _grouped(self.uploads, lambda upload: upload.build_id)
 
     def has_ready_upload(self, build_id: str, provider: str) -> bool:
         """True when the build is in the provider's cloud."""
@@ -117,6 +136,11 @@ class ImagesView:
     lost: frozenset[str] = frozenset()
     others: OtherBuilders = field(default_factory=OtherBuilders)
 
+    @cached_property
+    def kept(self) -> dict[tuple[str, str], list[Upload]]:
+        """(image, provider) → the uploads that the provider keeps, as far as they were worked out."""
+        return {}
+
     def image(self, name: str) -> ImageState:
         """Return the state of an image; an empty one when ZooKeeper has none."""
         return self.images.get(name) or ImageState(name)
@@ -141,7 +165,11 @@ class ImagesView:
 
     def files_of(self, build_id: str) -> list[LocalFile]:
         """Return the files of a build on this disk."""
-        return [file for file in self.files or () if file.build_id == build_id]
+        return list(self._files_by_build.get(build_id, ()))
+
+    @cached_property
+    def _files_by_build(self) -> Mapping[str, Sequence[LocalFile]]:
+        return _grouped(self.files or (), lambda file: file.build_id)
 
     def is_ours(self, build: Build) -> bool:
         """True when this builder made the build."""
@@ -150,6 +178,13 @@ class ImagesView:
     def is_from_here(self, build: Build) -> bool:
         """True when this builder made the build, under its present or a former id: no other builder has its files."""
         return self.is_ours(build) or build.builder_id in self.former
+
+
+def _grouped(things: Iterable[T], key: Callable[[T], str]) -> Mapping[str, Sequence[T]]:
+    groups: dict[str, list[T]] = {}
+    for thing in things:
+        groups.setdefault(key(thing), []).append(thing)
+    return groups
 
 
 def age_order(build: Build) -> tuple[float, int, str]:

@@ -22,7 +22,7 @@ marked as deleting is deleted in spite of this.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -150,9 +150,9 @@ def abandoned_builds(view: ImagesView) -> list[Build]:
 # -- what is kept -----------------------------------------------------------------------------------------------------
 
 
-def kept_builds(view: ImagesView, state: ImageState) -> list[Build]:
+def kept_builds(view: ImagesView, state: ImageState) -> Sequence[Build]:
     """Return the current and the previous build of an image; none when no builder lists the image."""
-    return state.ready_builds()[:KEPT] if view.lists(state.name) else []
+    return state.ready_builds[:KEPT] if view.lists(state.name) else ()
 
 
 def kept_uploads(state: ImageState, provider: str, lost: Container[str] = ()) -> list[Upload]:
@@ -162,12 +162,11 @@ def kept_uploads(state: ImageState, provider: str, lost: Container[str] = ()) ->
 
     :param lost: paths of uploads whose image is gone; they do not count.
     """
-    ready = {build.id: build for build in state.ready_builds()}
+    ready = {build.id: build for build in state.ready_builds}
     there = [
         upload
-        for upload in state.uploads
-        if upload.provider == provider and upload.state == UploadState.READY and upload.build_id in ready
-        if upload.path not in lost
+        for upload in state.uploads_by_provider.get(provider, ())
+        if upload.state == UploadState.READY and upload.build_id in ready and upload.path not in lost
     ]
     # A launcher takes the upload that became ready last and has an image: of each build only that one counts.
     by_time = sorted(there, key=lambda upload: (bool(upload.external_id), upload.state_time or 0.0, upload.path))
@@ -177,6 +176,14 @@ def kept_uploads(state: ImageState, provider: str, lost: Container[str] = ()) ->
     return [used[build_id] for build_id in used if build_id in builds or build_id in newest]
 
 
+def _kept(view: ImagesView, state: ImageState, provider: str) -> list[Upload]:
+    key = (state.name, provider)
+    known = view.kept.get(key)
+    if known is None:
+        known = view.kept[key] = kept_uploads(state, provider, view.lost)
+    return known
+
+
 def is_being_built(view: ImagesView, build: Build) -> bool:
     """True when a builder may be making the build."""
     if build.state != BuildState.BUILDING:
@@ -184,11 +191,7 @@ def is_being_built(view: ImagesView, build: Build) -> bool:
     if build.id in view.building:
         return True
     state = view.image(build.image)
-    youngest = max(
-        (each for each in state.builds if each.state == BuildState.BUILDING),
-        key=lambda each: (each.born, each.id),
-        default=build,
-    )
+    youngest = state.youngest_building or build
     if state.locked and youngest.id == build.id:  # one build at a time, and its record comes after the lock
         return True
     if view.is_ours(build):
@@ -258,7 +261,7 @@ def _upload_verdict(view: ImagesView, state: ImageState, build: Build, upload: U
         return DeletionCode.ASKED, f"build {build.id} is marked for deletion"
     if upload.path in view.lost:
         return DeletionCode.LOST, "its image is no longer in the cloud"
-    kept = kept_uploads(state, upload.provider, view.lost)
+    kept = _kept(view, state, upload.provider)
     if any(upload.path == each.path for each in kept):
         return None
     twin = next((each for each in kept if each.build_id == build.id), None)

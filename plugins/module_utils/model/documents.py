@@ -243,6 +243,8 @@ class Document:
     """Unknown keys and their values."""
     broken: bool = field(default=False, compare=False)
     """True when a key in ``NEEDED`` is missing or has no usable value."""
+    remark: str = field(default="", compare=False)
+    """What else is wrong with the document, which is used all the same: a sentence, or an empty text."""
     written: Mapping[str, tuple[Any, Any]] | None = field(default=None, compare=False, repr=False)
     """For each key whose value was cleaned: the value as it was read, and as the other program wrote it."""
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from .documents import Reader, StatefulDocument, whole, whole_or_zero
+from .stored import kind_of
 
 DEFAULT_USERNAME = "zuul"
 DEFAULT_PORT = 22
@@ -33,6 +34,22 @@ class NodeState:
     ALL = frozenset((INIT, BUILDING, TESTING, READY, IN_USE, USED, HOLD, DELETING, FAILED, ABORTED, DELETED))
     FINISHED = frozenset((READY, IN_USE, USED, HOLD))
     """States in which the launch is over: the launcher does not write its record any more."""
+
+
+LONGEST_HOLD = 4e9
+"""Seconds for which a node is held at most; more is a mistake."""
+
+
+def hold_problem(value: Any) -> str | None:
+    """Return why *value* is no limit of a hold; None when it is one, or null.
+
+    Zuul writes whole seconds. Nodepool reads a text that is no number, and what is negative, as no limit of its own.
+    """
+    limit = whole(value)
+    if value is None or (limit is not None and 0 <= limit <= LONGEST_HOLD):
+        return None
+    what = kind_of(value) if limit is None else f"{limit:.4g}"
+    return f"'hold_expiration' is {what}, not a number of seconds: only max-hold-age ends the hold"
 
 
 @dataclass
@@ -84,7 +101,9 @@ class Node(StatefulDocument):
     user_data: Any = None
 
     def complete(self, document: Mapping[str, Any]) -> None:
-        """Set the port from ``ssh_port``, the only port key in old documents."""
+        """Set the port from ``ssh_port``, the only port key in old documents. Remark upon a wrong limit of a hold."""
+        if document.get("hold_expiration") is not None and self.state == NodeState.HOLD:
+            self.remark = hold_problem(document["hold_expiration"]) or ""
         if not self.connection_port:
             self.connection_port = whole(document.get("ssh_port")) or DEFAULT_PORT
 

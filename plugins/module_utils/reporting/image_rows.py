@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Container, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -38,6 +38,8 @@ from .info.fields import age, age_text
 
 STALE_AFTER = 2
 """An image is stale when it is older than this many times its rebuild-age."""
+MOST_SHOWN = 10_000
+"""Largest number of uploads, of builds and of deletions that are returned; all are counted."""
 REMOVED = "removed"
 GONE = "gone"
 NOTHING_SEEN: SeenImages = MappingProxyType({})
@@ -61,14 +63,16 @@ def images_result(
         if isinstance(deletion, DeleteUpload) and wanted(deletion.upload.image, deletion.upload.provider)
     ]
     doomed = {deletion.upload.path: deletion for deletion in deletions}
+    current = {upload.path for state in view.images.values() for upload in _current(state, seen)}
     uploads = [
-        upload_row(view, state, upload, doomed.get(upload.path), seen)
+        _upload_row(view, state, upload, current, doomed.get(upload.path), seen)
         for state in view.images.values()
         for upload in state.uploads
         if wanted(upload.image, upload.provider)
     ]
     return {
-        "uploads": uploads,
+        "uploads": _shown(uploads),
+        "left_out": max(0, len(uploads) - MOST_SHOWN),
         "due": [
             {
                 "provider": case.provider,
@@ -84,7 +88,7 @@ def images_result(
             for case in judge_uploads(view)
             if wanted(case.image, case.provider)
         ],
-        "deletions": [deletion_row(deletion) for deletion in deletions],
+        "deletions": [deletion_row(deletion) for deletion in deletions[:MOST_SHOWN]],
         "stale": sorted(f"{row['provider']}/{row['image']}" for row in uploads if row["current"] and row["stale"]),
     }
 
@@ -106,24 +110,41 @@ def builds_result(view: ImagesView, images: Collection[str]) -> dict[str, Any]:
     }
     states = [state for state in view.images.values() if not images or state.name in images]
     rows = [image_row(view, state) for state in states]
+    builds = [
+        build_row(view, state, build, doomed.get(build.id))
+        for state in states
+        for build in sorted(state.builds, key=lambda build: (build.born, build.id))
+    ]
     return {
         "builder_id": view.builder_id or None,
         "images": rows,
-        "builds": [
-            build_row(view, state, build, doomed.get(build.id))
-            for state in states
-            for build in sorted(state.builds, key=lambda build: (build.born, build.id))
-        ],
-        "deletions": [deletion_row(deletion) for deletion in deletions],
+        "builds": _shown(builds),
+        "left_out": max(0, len(builds) - MOST_SHOWN),
+        "deletions": [deletion_row(deletion) for deletion in deletions[:MOST_SHOWN]],
         "stale": [row["image"] for row in rows if row["stale"]],
     }
+
+
+def _shown(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows in their order; of too many those that are used, and of the others the youngest."""
+    if len(rows) <= MOST_SHOWN:
+        return rows
+    unknown = float("inf")
+    places = sorted(
+        range(len(rows)),
+        key=lambda place: (
+            not rows[place].get("current"),
+            unknown if rows[place]["age"] is None else rows[place]["age"],
+        ),
+    )
+    return [rows[place] for place in sorted(places[:MOST_SHOWN])]
 
 
 def image_row(view: ImagesView, state: ImageState) -> dict[str, Any]:
     """Return the row of an image: whether a build is due, and why or why not."""
     known = state.name in view.config.diskimages
     case = judge_build(view, state.name) if known else None
-    ready = state.ready_builds()
+    ready = state.ready_builds
     notes = state.notes
     return {
         "image": state.name,
@@ -169,20 +190,25 @@ def build_row(view: ImagesView, state: ImageState, build: Build, deletion: Delet
     }
 
 
-def upload_row(
+def _current(state: ImageState, seen: SeenImages) -> Iterator[Upload]:
+    """Yield the upload of each provider that became ready last, of those that the launcher may take."""
+    for uploads in state.uploads_by_provider.values():
+        bootable = (upload for upload in uploads if _can_boot(state, upload, seen))
+        newest = max(bootable, key=lambda each: (each.state_time or 0.0, each.path), default=None)
+        if newest is not None:
+            yield newest
+
+
+def _upload_row(
     view: ImagesView,
     state: ImageState,
     upload: Upload,
-    deletion: Deletion | None = None,
-    seen: SeenImages = NOTHING_SEEN,
+    current: Container[str],
+    deletion: Deletion | None,
+    seen: SeenImages,
 ) -> dict[str, Any]:
     """Return the row of an upload; *stale* and *build_age* refer to the build, not to the time of the upload."""
     build = state.build(upload.build_id)
-    newest = max(
-        (each for each in state.uploads if each.provider == upload.provider and _can_boot(state, each, seen)),
-        key=lambda each: (each.state_time or 0.0, each.path),
-        default=None,
-    )
     return {
         "image": upload.image,
         "build_id": upload.build_id,
@@ -196,7 +222,7 @@ def upload_row(
         "age_text": age_text(passed),
         "build_age": age(build.state_time, view.now) if build is not None else None,
         "stale": build is not None and _is_stale(view, build),
-        "current": newest is not None and newest.path == upload.path,
+        "current": upload.path in current,
         "under_way": is_being_uploaded(view, upload),
         **_in_cloud(upload, seen),
         "deletion": deletion.reason if deletion is not None else None,

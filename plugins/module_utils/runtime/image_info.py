@@ -46,7 +46,7 @@ def dib_image_info(module: AnsibleModule) -> dict[str, Any]:
     """Return the builds, and which images are due for one."""
     view = _view(module)
     _known(view, "image", module.params["images"], {*view.images, *view.config.diskimages})
-    return {"changed": False, **builds_result(view, module.params["images"])}
+    return _told(module, "builds", builds_result(view, module.params["images"]), "images")
 
 
 def image_info(module: AnsibleModule) -> dict[str, Any]:
@@ -57,7 +57,17 @@ def image_info(module: AnsibleModule) -> dict[str, Any]:
     there = {upload.provider for state in view.images.values() for upload in state.uploads}
     _known(view, "provider", providers, {*view.config.providers, *there})
     seen = _seen(module, view, images, providers) if module.params["ask_clouds"] else {}
-    return {"changed": False, **images_result(view, images, providers, seen)}
+    return _told(module, "uploads", images_result(view, images, providers, seen), "images or providers")
+
+
+def _told(module: AnsibleModule, what: str, result: dict[str, Any], options: str) -> dict[str, Any]:
+    """Warn when rows are left out."""
+    if result["left_out"]:
+        shown = len(result[what])
+        module.warn(
+            f"{result['left_out']} {what} are left out, the {shown} youngest are shown: choose some with {options}"
+        )
+    return {"changed": False, **result}
 
 
 def _seen(module: AnsibleModule, view: ImagesView, images: list[str], providers: list[str]) -> SeenImages:

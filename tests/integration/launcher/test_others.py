@@ -197,6 +197,16 @@ def test_held_nodes_go_when_their_time_is_over(site: Site, limit: int, expiratio
     assert (site.cloud.state()["servers"] == {}) is deleted
 
 
+def test_a_limit_of_a_hold_that_is_none_is_told_once(site: Site):
+    site.configure(max_hold_age=0)
+    node_id = site.requestor.make_node("hold", hold_expiration="1h")
+    with site.stay() as cycle:
+        eventually(cycle.acts)
+        site.requestor.wait_gone([site.requestor.make_node("used")])
+    told = "'hold_expiration' is a text, not a number of seconds: only max-hold-age ends the hold"
+    assert [line for line in cycle.lines if node_id in line] == [f"/nodepool/nodes/{node_id}: {told}"]
+
+
 def test_a_node_that_is_held_and_given_back_at_once_is_kept(site: Site):
     """The launcher hears that the lock is gone before it knows what was written under it."""
     site.configure()

@@ -59,6 +59,8 @@ class Records(Generic[R]):
             self._session.unusable.add(self._path(record_id), why_unreadable(entry.data) or "it cannot be read")
         elif record is not None and record.broken:
             self._session.unusable.add(self._path(record_id), record.lack())
+        elif record is not None and record.remark:
+            self._session.unusable.remark(self._path(record_id), record.remark)
         return record
 
     def ids(self) -> builtins.list[str]:

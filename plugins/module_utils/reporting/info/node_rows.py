@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from types import NoneType
 from typing import Any
 
 from ...clients.zookeeper.link import paths
@@ -20,7 +21,7 @@ from ...model.documents import (
 )
 from ...model.launch import Launch, Phase
 from ...model.lines import amount
-from ...model.node import NodeState
+from ...model.node import LONGEST_HOLD, NodeState, hold_problem
 from ...model.own_tree import TOMBSTONES
 from ...model.stored import BadDocument
 from ...model.tombstone import Tombstone
@@ -102,6 +103,7 @@ def _is_plain(found: Found) -> bool:
         and labels.__class__ is list
         and all(label.__class__ is str for label in labels)
         and since.__class__ is float
+        and (get("hold_expiration").__class__ in (NoneType, int) and 0 <= (get("hold_expiration") or 0) <= LONGEST_HOLD)
         and EARLIEST <= since <= LATEST
     )
 
@@ -114,13 +116,16 @@ def ageless_row(found: Found) -> tuple[dict[str, Any], float | None]:
     fields = Fields(found.document, found.problem)
     fields.need("state", "type", "provider")
     since = fields.moment("state_time")
+    hold = (
+        hold_problem(found.document.get("hold_expiration")) if found.document.get("state") == NodeState.HOLD else None
+    )
     row = {
         "id": found.name,
         **{key: fields.read(key) for key in _BASIC},
         "labels": fields.read("type", words),
         "server_id": fields.read("external_id", anything),
         "locked": found.locked,
-        "problems": fields.problems,
+        "problems": [*fields.problems, *filter(None, [hold])],
     }
     return row, since
 
@@ -137,7 +142,7 @@ def _detailed(found: Found, row: Mapping[str, Any], now: float) -> dict[str, Any
         "created_age": age(fields.moment("created_time"), now),
         "user_data": fields.read("user_data", anything),
         "driver_data": fields.read("driver_data", anything),
-        "expires_in": _expires_in(row, fields.read("hold_expiration", whole)),
+        "expires_in": _expires_in(row, whole(found.document.get("hold_expiration"))),
         "problems": [*row["problems"], *fields.problems],
     }
 

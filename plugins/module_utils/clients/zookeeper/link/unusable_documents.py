@@ -25,12 +25,19 @@ class UnusableDocuments:
 
         :param problem: the part of a sentence that says why, e.g. "it is not JSON".
         """
+        self._once(path, f"{path} is ignored and not changed: {problem}: correct it, or delete it by hand")
+
+    def remark(self, path: str, remark: str) -> None:
+        """Note what is wrong with a document that is used all the same."""
+        self._once(path, f"{path}: {remark}")
+
+    def _once(self, path: str, sentence: str) -> None:
         if path in self._told or len(self._told) >= MOST:
             return
         with self._lock:
             if path not in self._told:
                 self._told.add(path)
-                self._news.append(f"{path} is ignored and not changed: {problem}: correct it, or delete it by hand")
+                self._news.append(sentence)
 
     def tell(self, sentence: str) -> None:
         """Note any other sentence that the operator should see once."""

@@ -305,7 +305,7 @@ def test_uploads_that_are_due_may_be_made(seed):
         assert case.format == seen.provider_formats[case.provider]
         assert case.file in {file.name for file in seen.files}
         assert (case.build.id, case.provider) not in state.uploading
-        newer = [made for made in state.ready_builds() if made.state_time > case.build.state_time]
+        newer = [made for made in state.ready_builds if made.state_time > case.build.state_time]
         assert not any(state.has_ready_upload(made.id, case.provider) for made in newer)
         assert not state.has_ready_upload(case.build.id, case.provider)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node, hold_problem
 
 
 def read(kind, *arguments) -> Any:
@@ -100,3 +100,20 @@ def test_external_ids_are_opaque(external_id):
 def test_what_it_cannot_do_without_marks_it_broken(document):
     assert Node.from_document("1", document).broken
     assert not Node.from_document("1", {"state": "ready", "type": ["a"], "provider": "p"}).broken
+
+
+@pytest.mark.parametrize("limit", ["1h", "", True, [600], {"seconds": 5}, -1, 1e30, "-7", 10**400])
+def test_a_limit_of_a_hold_that_is_none_is_remarked_upon_and_counts_as_none(limit):
+    held = {"state": "hold", "type": ["a"], "provider": "p", "hold_expiration": limit}
+    node = Node.from_document("1", held)
+    assert not node.broken
+    assert "'hold_expiration' is " in node.remark and "only max-hold-age ends the hold" in node.remark
+    assert hold_problem(limit)
+    assert Node.from_document("1", {**held, "state": "ready"}).remark == ""
+
+
+@pytest.mark.parametrize("limit", [None, 0, 600, "600", 86400.0])
+def test_what_zuul_and_people_write_is_a_limit(limit):
+    node = Node.from_document("1", {"state": "hold", "type": ["a"], "provider": "p", "hold_expiration": limit})
+    assert node.remark == ""
+    assert node.hold_expiration == (None if limit is None else int(float(limit)))

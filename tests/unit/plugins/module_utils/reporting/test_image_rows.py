@@ -3,7 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -12,6 +14,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.notes imp
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.retention import plan_deletions
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Image
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import BuildState, UploadState
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting import image_rows
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.image_rows import (
     builds_result,
     deletion_row,
@@ -183,3 +186,42 @@ def test_an_upload_of_a_build_that_is_being_deleted_is_not_current_as_for_the_la
         (build_id(2), "cloud1"),
         (build_id(2), "cloud2"),
     ]
+
+
+class Counted(tuple[Any, ...]):
+    """A tuple that counts how often it is gone through."""
+
+    passes = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        type(self).passes += 1
+        return super().__iter__()
+
+
+def test_the_records_are_gone_through_a_few_times_however_many_there_are(monkeypatch):
+    """With 200,000 uploads, going through all of them for each of them took hours."""
+    passes = []
+    for many in (10, 100):
+        monkeypatch.setattr(Counted, "passes", 0)
+        builds = Counted(build(number, age=1000 - number) for number in range(many))
+        uploads = Counted(upload(number, name) for number in range(many) for name in ("cloud1", "cloud2"))
+        local = Counted(item for number in range(many) for item in files(number, "qcow2"))
+        configuration = config({"debian": {}}, {"cloud1": ["debian"], "cloud2": ["debian"]})
+        seen = replace(view(configuration, ImageState("debian", builds, uploads)), files=local)
+        assert len(images_result(seen, (), ())["deletions"]) == 2 * many - 4
+        builds_result(seen, ())
+        passes.append(Counted.passes)
+    assert passes[0] == passes[1]
+
+
+def test_of_too_many_rows_the_used_and_the_youngest_are_returned(seen, monkeypatch):
+    everything = images_result(seen, (), ())
+    assert everything["left_out"] == builds_result(seen, ())["left_out"] == 0
+    monkeypatch.setattr(image_rows, "MOST_SHOWN", 2)
+    result = images_result(seen, (), ())
+    assert (len(result["uploads"]), result["left_out"]) == (2, 3)
+    assert all(row["current"] for row in result["uploads"])
+    assert result["stale"] == everything["stale"], "nothing else depends on what is shown"
+    built = builds_result(seen, ())
+    assert (len(built["builds"]), built["left_out"]) == (2, 2)
+    assert [row["build_id"] for row in built["builds"]] == [build_id(3), build_id(4)]

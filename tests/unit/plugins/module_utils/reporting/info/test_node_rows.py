@@ -15,6 +15,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.no
     gone_life,
     node_life,
     node_rows,
+    odd_row,
 )
 from tests.support import stock_cli
 from tests.support.effort import examples
@@ -180,3 +181,16 @@ def test_whatever_others_wrote_there_is_a_row_and_a_life(document, launch):
     assert all(isinstance(label, str) for label in row["labels"])
     json.dumps(row)
     json.dumps(node_life(found, Found("0000000001", launch, None, False, NOW), NOW))
+
+
+@pytest.mark.parametrize("detail", [False, True])
+def test_a_limit_of_a_hold_that_is_none_is_told_once(detail):
+    record = {"state": "hold", "type": ["small"], "provider": "west", "state_time": NOW - 5.0}
+    problems = {}
+    for limit in ("1h", -5, [600], None, 600):
+        reading = reading_of({f"{NODES}/0000000001": json.dumps({**record, "hold_expiration": limit}).encode()})
+        found = reading.one(f"{NODES}/0000000001")
+        (row,) = node_rows([found], NodeFilter(), NOW, detail=detail)
+        problems[str(limit)] = len(row["problems"])
+        assert bool(odd_row(found)) == bool(row["problems"])
+    assert problems == {"1h": 1, "-5": 1, "[600]": 1, "None": 0, "600": 0}
