@@ -99,8 +99,8 @@ CYCLE_HEARTBEAT = Metric(
 )
 CONFIG_PROBLEMS = Metric(
     "config_problems",
-    "Problems of nodepool.yaml and secure.conf that make a cycle use an earlier configuration; 0 when it"
-    " uses the files.",
+    "Problems of nodepool.yaml and secure.conf that make a cycle, or the web service (web), use an earlier"
+    " configuration; 0 when it uses the files.",
     ("host", "cycle"),
 )
 STUCK = Metric("stuck_deletions", "Deletions of servers and floating IPs that make no progress.", ("provider",))

@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import socket
+from collections.abc import Iterator, Mapping
 from itertools import accumulate
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ..clients.zookeeper.tree_reading import TreeReading
@@ -30,24 +32,36 @@ from .routing import Route
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric as MetricFamily
 
+NONE: Mapping[str, int] = MappingProxyType({})
+WEB = "web"
+"""The name of the web service among the kinds of cycles."""
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 """The format that every Prometheus and every ``promtool`` reads."""
 
 
 def exposition(
-    reading: TreeReading, config: NodepoolConfig, now: float, *, connected: bool = True, age: float | None = 0.0
+    reading: TreeReading,
+    config: NodepoolConfig,
+    now: float,
+    *,
+    connected: bool = True,
+    age: float | None = 0.0,
+    file_problems: Mapping[str, int] = NONE,
 ) -> bytes:
-    """Return all metrics as text. When the tree was never read, only ``zookeeper_connected`` has a value.
+    """Return all metrics as text. When the tree was never read, only what is known without it has a value.
 
     :param now: UNIX time.
     :param connected: True when ZooKeeper answers now.
     :param age: seconds since ZooKeeper answered last; None: it never did.
+    :param file_problems: host of a web service → what is wrong with its configuration files.
     """
     gauges, counters = Gauges(), Counters()
     if age is not None:
         gauges, counters = gauges_of(reading, config, now), counters_in(reading, config)
         gauges.set(catalog.ZOOKEEPER_CONTACT, value=now - age)
     gauges.set(catalog.ZOOKEEPER_CONNECTED, value=connected)
+    for host, count in file_problems.items():
+        gauges.set(catalog.CONFIG_PROBLEMS, host, WEB, value=count)
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Collector(gauges, counters))
     text: bytes = generate_latest(registry)
@@ -92,7 +106,12 @@ def metrics(snapshot: Snapshot, _request: Request) -> Response:
     text = snapshot.remembered(
         "metrics",
         lambda: exposition(
-            snapshot.reading, snapshot.config, snapshot.now, connected=contact.connected, age=contact.age
+            snapshot.reading,
+            snapshot.config,
+            snapshot.now,
+            connected=contact.connected,
+            age=contact.age,
+            file_problems={socket.gethostname(): len(snapshot.picture.file_problems)},
         ),
     )
     return Response(text, content_type=CONTENT_TYPE, headers={"Cache-Control": "no-cache"})

@@ -35,8 +35,11 @@ def test_a_typo_in_its_configuration_is_on_the_page_until_it_is_corrected(tmp_pa
         eventually(lambda: service.get("/").status == 200 and said not in service.get("/").text, 60)
         config.write_text(f"{good}labels: [\n")
         eventually(lambda: said in service.get("/").text, 60)
+        metric = f'stackci_nodepool_config_problems{{cycle="web",host="{socket.gethostname()}"}}'
+        assert f"{metric} 1.0\n" in service.get("/metrics").text
         config.write_text(good)
         eventually(lambda: said not in service.get("/").text, 60)
+        assert f"{metric} 0.0\n" in service.get("/metrics").text
 
 
 def test_it_writes_nothing_not_even_the_chroot(tmp_path, zk_chroot, zookeeper):

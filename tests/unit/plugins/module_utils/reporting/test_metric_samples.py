@@ -164,6 +164,18 @@ def test_what_cannot_be_encoded_is_replaced():
     assert list(gauges.values[catalog.STUCK]) == [("a\N{REPLACEMENT CHARACTER}b",)]
 
 
+def test_the_problems_of_the_files_of_each_cycle():
+    beat = {"hostname": "nl01", "cycle": "launcher", "at": NOW}
+    documents = {
+        f"{OWN}/heartbeats/nl010000000001": {**beat, "config_problems": ["line 14: no such key", "secure.conf: empty"]},
+        f"{OWN}/heartbeats/nl010000000002": {**beat, "cycle": "builds", "config_problems": []},
+        f"{OWN}/heartbeats/nl020000000003": {**beat, "hostname": "nl02", "config_problems": 7},
+        f"{OWN}/heartbeats/nl020000000004": b"nonsense",
+    }
+    found = values(catalog.CONFIG_PROBLEMS, documents)
+    assert found == {("nl01", "launcher"): 2, ("nl01", "builds"): 0, ("nl02", "launcher"): 0}
+
+
 def test_the_last_sign_of_work_of_each_kind_of_cycle_on_a_host():
     beat = {"hostname": "nl01", "cycle": "launcher", "at": NOW - 99}
     documents = {

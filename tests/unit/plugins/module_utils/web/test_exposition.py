@@ -107,6 +107,12 @@ def test_before_the_first_contact_nothing_is_said_of_the_tree():
     assert {name for name, family in found.items() if family.samples} == {f"{PREFIX}zookeeper_connected"}
 
 
+def test_the_files_of_the_web_service_itself_are_told_without_a_tree_too():
+    text = exposition(TreeReading(Tree()), CONFIG, NOW, connected=False, age=None, file_problems={"nw01": 1})
+    (sample,) = families(text)[f"{PREFIX}config_problems"].samples
+    assert (sample.labels, sample.value) == ({"host": "nw01", "cycle": "web"}, 1)
+
+
 def test_the_same_tree_is_told_in_the_same_words():
     assert exposition(reading(), CONFIG, NOW) == exposition(reading(), CONFIG, NOW)
 
