@@ -125,6 +125,8 @@ class Settings:
     :ivar object_store: the cloud has swift, and a user may have glance import images from it by tasks.
     :ivar clock_offset: seconds by which the clock of keystone is ahead; its tokens live as long as always.
     :ivar hosts: how many hypervisors each zone has.
+    :ivar catalog: type of a service → what the catalog shows of it instead of the truth: None for nothing, else any of
+        ``region``, ``interface`` (the only one) and ``path`` (from the root of the cloud) or ``url``.
     :ivar cells_down: no cell answers: listings are empty, a question about one server gets 500, no zone is available.
     """
 
@@ -148,6 +150,7 @@ class Settings:
     hosts: int = 8
     password: str = "secret"
     images_become: str = ""
+    catalog: dict[str, dict[str, str] | None] = field(default_factory=dict)
 
     def change(self, document: Mapping[str, Any]) -> None:
         """Apply a document of changes; ``quota`` and ``latency`` are merged, the rest is replaced.
@@ -179,6 +182,8 @@ class Settings:
                 fresh[name] = {**self.latency, **{kind: Duration.parse(spec) for kind, spec in value.items()}}
             elif name == "plane":
                 fresh[name] = None if value is None else ControlPlane(**{key: value[key] for key in value})
+            elif name == "catalog":
+                fresh[name] = {str(kind): None if shown is None else dict(shown) for kind, shown in value.items()}
             elif name == "azs":
                 fresh[name] = [str(zone) for zone in value]
             elif name in ("page_limit", "hosts"):
@@ -267,11 +272,11 @@ def parse(document: Mapping[str, Any]) -> ServiceConfig:
 CLOUD_KEYS = frozenset(
     """region username password project flavors images networks keypairs security_groups
     seed guests identity_of boot delete shown_deleted quota_race quota latency plane token_life azs page_limit
-    clock_offset faults_in_lists double_addresses cells_down server_groups hosts""".split()
+    clock_offset faults_in_lists double_addresses cells_down server_groups hosts catalog""".split()
 )
 SETTING_KEYS = (
     *("boot", "delete", "shown_deleted", "quota_race", "quota", "latency", "plane", "token_life", "azs", "page_limit"),
-    *("hosts", "password", "clock_offset", *SWITCHES),
+    *("hosts", "password", "clock_offset", "catalog", *SWITCHES),
 )
 
 

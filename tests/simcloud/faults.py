@@ -14,7 +14,7 @@ from typing import Any
 
 # What happens to the call itself; the ones that end in _after do the work first.
 CALL_FAULTS = frozenset(
-    """quota status status_after hang hang_after drip slow reset reset_after garbage throttle""".split()
+    """quota status status_after hang hang_after drip slow reset reset_after garbage throttle edited""".split()
 )
 # What happens to a server that an accepted POST /servers makes.
 SERVER_FAULTS = frozenset({"stuck_build", "error", "error_quota", "no_address", "unreachable", "ghost"})
@@ -31,10 +31,10 @@ class Rule:
     :ivar count: how many calls it still strikes; None is without end.
     :ivar probability: how likely it strikes a call that matches, 0 to 1.
     :ivar until: seconds since the epoch from which it is void; None is never.
-    :ivar options: figures of the fault: ``seconds``, ``status``, ``retry_after``, ``message``, ``page``, ``interval``,
-        ``resources``, ``code``, ``name`` (glob of server names, for the faults of servers), ``of`` (glob of the
-        server at whose address a ghost appears); of uploads ``at`` (bytes after which it strikes) and ``rate`` (bytes
-        a second).
+    :ivar options: figures of the fault: ``seconds``, ``status``, ``retry_after``, ``message``, ``page``, ``headers``,
+        ``set`` (path → value), ``interval``, ``resources``, ``code``, ``name`` (glob of server names, for the faults of
+        servers), ``of`` (glob of the server at whose address a ghost appears); of uploads ``at`` (bytes after which it
+        strikes) and ``rate`` (bytes a second).
     """
 
     id: int

@@ -168,11 +168,17 @@ class Identity:
         catalog = []
         swift = [OBJECT_STORE] if self._config.settings.object_store else []
         for kind, name, path in (*SERVICES, *swift):
+            shown = self._config.settings.catalog.get(kind, {})
+            if shown is None:
+                continue
             endpoints = []
-            for cloud, region in self.regions:
+            for cloud, true_region in self.regions:
                 prefix = self._config.name if kind == "identity" else cloud
-                url = f"{self._base}/{prefix}/{path.format(project=self.project_id)}"
-                for interface in ("public", "internal", "admin"):
+                below = shown.get("path", path).format(project=self.project_id)
+                url = shown.get("url", f"{self._base}/{prefix}/{below}")
+                region = shown.get("region", true_region)
+                interfaces = (shown["interface"],) if "interface" in shown else ("public", "internal", "admin")
+                for interface in interfaces:
                     endpoints.append(
                         {
                             "id": stable_id(cloud, kind, interface).replace("-", ""),

@@ -32,6 +32,7 @@ from tests.simcloud.compute.api import ComputeApi
 from tests.simcloud.compute.quota import Usage, refusal
 from tests.simcloud.config import ServiceConfig
 from tests.simcloud.control import Control
+from tests.simcloud.editing import edited
 from tests.simcloud.faults import CALL_FAULTS, Rule
 from tests.simcloud.guests.manager import Guests
 from tests.simcloud.identity import Identity
@@ -173,12 +174,15 @@ class Service:
             answer.body = options.get("body", answer.body)
             if "page" in options:
                 answer = Answer(status, str(options["page"]).encode(), content_type="text/html; charset=UTF-8")
+            answer.headers |= {str(name): str(value) for name, value in dict(options.get("headers", {})).items()}
             if options.get("retry_after") is not None:
                 answer.headers["Retry-After"] = str(options["retry_after"])
         elif fault == "quota":
             answer = _quota_lie(cloud, service, call, options)
         elif fault == "garbage":
             answer = Answer(200, b'{"servers": [<<<truncated by a proxy', content_type="application/json")
+        elif fault == "edited":
+            answer = edited(await self._answer(cloud, service, call, versioned), dict(options.get("set", {})))
         else:
             answer = await self._answer(cloud, service, call, versioned)
             return await _drip(request, answer, float(options.get("interval", 1.0))), answer.status

@@ -164,7 +164,7 @@ class VirtualClient:
         """The security groups."""
         return self._call("GET /security-groups", self._cloud.groups)
 
-    def list_networks(self) -> list[Network]:
+    def list_networks(self, *, needed: bool = False) -> list[Network]:
         """The networks."""
         return self._call("GET /networks", self._cloud.networks)
 

@@ -17,7 +17,7 @@ from typing import Protocol, TypeVar
 from ..clients.openstack.addresses import DeadEnds, NetworkRoles, floating_networks, lacks_public_network
 from ..model.cloud import Flavor, Image, Network, SecurityGroup, ServerGroup
 from ..model.config.options import SETTINGS
-from ..model.config.types import ImageSettings, Pool, PoolLabel
+from ..model.config.types import ImageSettings, Pool, PoolLabel, Provider
 from ..model.errors import CloudRefused
 from ..model.offered import listed, not_offered
 from ..model.resources import (
@@ -94,6 +94,17 @@ def choose_flavor(flavors: Iterable[Flavor], flavor_name: str | None, min_ram: i
     )
 
 
+def names_networks(provider: Provider) -> bool:
+    """Return True if some label of a pool that is in use names a network by its name: nova takes only ids."""
+    return any(
+        not is_id(name)
+        for pool in provider.pools.values()
+        if pool.max_servers > 0
+        for label in pool.labels.values()
+        for name in label.networks or pool.networks
+    )
+
+
 def resolve_networks(
     pool: Pool, label: PoolLabel, networks: Sequence[Network] | None
 ) -> tuple[tuple[str, ...], list[str]]:
@@ -147,7 +158,7 @@ def _left_to_nova(networks: Sequence[Network]) -> Iterator[str]:
     elif not choice:
         yield (
             "it has no networks, and the project has neither its own nor a shared one, so a server would get no"
-            " address: {remedy}"
+            f" address: {remedy}"
         )
     elif not choice[0].has_subnet:
         yield (
@@ -195,7 +206,7 @@ def resolve_server_group(label: PoolLabel, groups: Sequence[ServerGroup] | None)
 
 
 def is_id(text: str) -> bool:
-    """Return True for what nova takes for the id of a server group."""
+    """Return True for what nova takes for the id of a server group or network."""
     return _ID.fullmatch(text) is not None
 
 

@@ -5,15 +5,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 
 from ..model import reasons
 from ..model.reasons import Reason
 from ..model.resources import (
-    CORES,
     INSTANCES,
-    RAM,
     Limits,
     Resources,
     total,
@@ -66,13 +63,8 @@ def not_now(pool: PoolState, labels: Iterable[str], snapshot: Snapshot) -> Reaso
         if provider.limits_lack is None:
             return Reason(reasons.FACTS_UNREAD, {"where": pool.provider})
         # A pool with limits of its own goes on: what nova refuses by its quota is frozen.
-        return None if is_bounded(pool.limits) else provider.limits_lack
+        return None if pool.limits.bound_servers else provider.limits_lack
     return None
-
-
-def is_bounded(limits: Limits) -> bool:
-    """Return True if a pool's own limits bound how many servers it may have."""
-    return any(limits[name] < math.inf for name in (INSTANCES, CORES, RAM))
 
 
 def building(pool: PoolState, snapshot: Snapshot) -> Reason:

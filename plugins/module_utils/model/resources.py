@@ -128,6 +128,11 @@ class Limits(_Amounts):
             if amount > 0 and name in bounds and amount > bounds[name]
         }
 
+    @property
+    def bound_servers(self) -> bool:
+        """True if they bound how many servers there may be."""
+        return any(self[name] < math.inf for name in (INSTANCES, CORES, RAM))
+
     def allows(self, need: Resources) -> bool:
         """Return True when *need* is within all bounds."""
         return not self.short_of(need)

@@ -376,9 +376,9 @@ class CloudClient:
 
     # Networks
 
-    def list_networks(self) -> list[Network]:
-        """Return all networks that the project sees; none when the cloud has no neutron."""
-        if not self._rest.has("network"):
+    def list_networks(self, *, needed: bool = False) -> list[Network]:
+        """Return all networks that the project sees; when the cloud has no neutron, none, or an error if *needed*."""
+        if not needed and not self._rest.has("network"):
             return []
         project = self._rest.project_id()
         return self._list("network", "/networks", "networks", lambda item: shapes.network_from(item, project))

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import email.utils
 import json
 import re
@@ -60,7 +61,9 @@ class _Text(HTMLParser):
 
 def _from_html(body: str) -> str:
     page = _Text()
-    page.feed(body[:_MOST_HTML])
+    # Some versions of the parser raise it for a marked section with an unknown keyword; the words before it are kept.
+    with contextlib.suppress(AssertionError):
+        page.feed(body[:_MOST_HTML])
     return " ".join(page.words)
 
 
@@ -188,16 +191,18 @@ def error_from_answer(
 
 
 def error_without_answer(
-    *, provider: str, call: str, what: str, sent: bool, secrets: Iterable[str] = ()
+    *, provider: str, call: str, what: str, sent: bool, secrets: Iterable[str] = (), status: int | None = None
 ) -> CloudUnavailable:
     """Return the error for a call that got no usable answer.
 
     :param what: what happened, e.g. ``no answer within 30 s``.
     :param sent: False when it is certain that the request never reached the service.
+    :param status: of an answer whose content makes no sense; None without an answer.
     """
     return CloudUnavailable(
         f"provider {provider}: {call}: {clean(what, secrets)}",
         provider=provider,
         call=call,
+        status=status,
         unclear=sent and changes_something(call.split(" ", 1)[0]),
     )

@@ -102,7 +102,7 @@ class Login:
                 self._access = None
 
     def reject(self, token: str) -> None:
-        """Make the next access fetch a new token, because *token* was answered with 401.
+        """Make the next access fetch a new token: *token* was answered with 401, or its catalog lacks a service.
 
         Does nothing when another thread has already fetched one. If services refuse tokens that are new, there is a
         pause between two logins.
@@ -111,7 +111,7 @@ class Login:
             if self._access is None or self._access.auth_token != token:
                 return
             age = self._clock() - self._fetched_at
-            if age > LONGEST_PAUSE:
+            if age > 2 * LONGEST_PAUSE:
                 self._renewals = 0
             if age >= backoff(self._renewals, first=FIRST_RENEWAL, most=LONGEST_PAUSE):
                 self._renewals += 1

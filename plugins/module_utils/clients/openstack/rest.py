@@ -55,6 +55,7 @@ _VERSIONS = {"compute": "v2.1", "block-storage": "v3", "image": "v2", "network":
 _HAS_VERSION = re.compile(r"/v\d+(\.\d+)?(/|$)")
 SIZE_HEADER = "X-OpenStack-Image-Size"
 """Newer versions of glance compare the number of received bytes with it; others ignore it."""
+_MOST_ENDPOINTS = 20
 _NEVER_SENT = ("no-connection", "tls")
 LOGIN = "POST /auth/tokens"
 
@@ -121,7 +122,8 @@ class Rest:
         self._login = shared_login(entry)
         self._checked: Any = None
         self.remarks = Remarks()
-        self._endpoints: dict[str, str] = {}
+        self._endpoints: dict[tuple[str, str], str] = {}
+        """Token and service → URL in the token's catalog: operators may move a service, or add one."""
         self._types: dict[str, str] = {}
         self._project_id: str | None = None
         if told is not None:
@@ -269,6 +271,7 @@ class Rest:
             "tls": "no TLS connection",
             "reset": "the connection broke",
             "redirect": "a redirect is not followed",
+            "damaged": "its answer cannot be decompressed, which a proxy may have damaged",
         }.get(status, "no answer")
         told = None
         if status in _NEVER_SENT:
@@ -281,6 +284,7 @@ class Rest:
             what=told or f"{what} ({innermost_words(cause)})",
             sent=status not in (*_NEVER_SENT, "redirect"),
             secrets=self._entry.secrets,
+            status=getattr(cause.response, "status_code", None),
         )
 
     def _answer(self, call: str, response: Any, key: str | None) -> ApiAnswer:
@@ -296,7 +300,8 @@ class Rest:
             )
         if call.startswith("DELETE ") and response.content.strip():
             # The services answer a deletion with an empty body; an answer with a body comes from a proxy.
-            raise self.senseless(call, f"its answer ({status}) has a body, but an answer to a deletion has none")
+            what = f"its answer ({status}) has a body, but an answer to a deletion has none"
+            raise self.senseless(call, what, status)
         document = None
         if key is not None:
             try:
@@ -304,13 +309,13 @@ class Rest:
             except (ValueError, RecursionError):
                 document = None
             if not isinstance(document, dict) or key not in document:
-                raise self.senseless(call, f"its answer ({status}) is not JSON with {key!r}")
+                raise self.senseless(call, f"its answer ({status}) is not JSON with {key!r}", status)
         return ApiAnswer(status, document, response.headers)
 
-    def senseless(self, call: str, what: str) -> CloudError:
+    def senseless(self, call: str, what: str, status: int = 200) -> CloudError:
         """Return the error for a success whose content makes no sense; the call may have taken effect."""
         return error_without_answer(
-            provider=self._provider, call=call, what=what, sent=True, secrets=self._entry.secrets
+            provider=self._provider, call=call, what=what, sent=True, secrets=self._entry.secrets, status=status
         )
 
     def _access(self) -> Any:
@@ -368,6 +373,8 @@ class Rest:
             other, keys = "", "region_name"
             if interface != "public":
                 other, keys = f" and interface {interface!r}", "interface or region_name"
+            # A token keeps the catalog that it was made with.
+            self._login.reject(access.auth_token)
             raise CloudAuthError(
                 f"provider {self._provider}: the cloud's catalog has no service {service!r} in region {region!r}{other}"
                 f" for {self._entry.where}: correct region-name of the provider, or {keys} of the entry",
@@ -377,7 +384,8 @@ class Rest:
         return f"{endpoint}/{path.lstrip('/')}"
 
     def _endpoint(self, service: str, access: Any) -> str | None:
-        known = self._endpoints.get(service)
+        place = access.auth_token, service
+        known = self._endpoints.get(place)
         if known is not None:
             return known
         region = self._entry.region
@@ -394,7 +402,9 @@ class Rest:
             ) from problem
         self._project_id = access.project_id
         self._types[url] = region.get_service_type(service)
-        self._endpoints[service] = url
+        if len(self._endpoints) >= _MOST_ENDPOINTS:
+            self._endpoints = {}
+        self._endpoints[place] = url
         return url
 
     def _tell(self, method: str, url: str, status: int | None, seconds: float) -> None:

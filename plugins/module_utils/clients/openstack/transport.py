@@ -340,6 +340,7 @@ def _check_redirect(request: Any, response: Any) -> None:
         f" {there.scheme}://{there.netloc}, which is {why}: the redirect is not followed, because that would"
         f" send the token there; set the right URL in the catalog or in clouds.yaml",
         request=request,
+        response=response,
     )
 
 
@@ -375,6 +376,9 @@ def _read_body(response: Any, request: Any) -> None:
         if any(isinstance(part, urllib3.exceptions.ReadTimeoutError) for part in problem.args):
             raise requests.exceptions.ReadTimeout(*problem.args, request=request) from problem
         raise
+    except requests.exceptions.ContentDecodingError as problem:
+        response.close()
+        raise requests.exceptions.ContentDecodingError(*problem.args, request=request, response=response) from problem
     except Exception:
         response.close()
         raise
@@ -400,4 +404,6 @@ def status_without_answer(problem: BaseException) -> str:
         return "reset"
     if isinstance(problem, known.ChunkedEncodingError):
         return "reset"
+    if isinstance(problem, known.ContentDecodingError):
+        return "damaged"
     return "error"

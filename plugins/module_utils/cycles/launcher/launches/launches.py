@@ -325,6 +325,7 @@ class Launches:
         node, launch, batch = ongoing.node, ongoing.launch, self._context.store.batch()
         self._context.save(launch, batch)
         if before == Phase.UNCLEAR:
+            ongoing.actor.health.made_without_answer(now)
             node.external_id = launch.server_id
             ongoing.list_seen = 0.0
             self._context.store.nodes.write(node, batch=batch)

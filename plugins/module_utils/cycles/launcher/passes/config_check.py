@@ -8,7 +8,7 @@ It does not connect to ZooKeeper, and calls the clouds with GET only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -21,9 +21,9 @@ from ....launching.catalog import (
     misses,
     too_large,
 )
-from ....launching.resolver import choose_flavor, floating_problems, resources_of
+from ....launching.resolver import choose_flavor, floating_problems, names_networks, resources_of
 from ....launching.uploaded import uploads_by_diskimage
-from ....model.cloud import Image
+from ....model.cloud import Image, Network
 from ....model.config.types import (
     NodepoolConfig,
     Pool,
@@ -35,6 +35,7 @@ from ....model.errors import (
     CloudError,
     CloudRefused,
 )
+from ....model.resources import Limits
 from ...frame.cycle_options import ConfigOptions
 from ...frame.provider_reach import (
     reach,
@@ -42,6 +43,7 @@ from ...frame.provider_reach import (
     unreached,
 )
 from ..context.launcher_options import LauncherOptions
+from ..provider.lacks import LIMITS, Lack
 
 T = TypeVar("T")
 
@@ -144,7 +146,7 @@ def look_at(client: CloudClient, config: NodepoolConfig, provider: Provider) -> 
     guarded = any(pool.security_groups for pool in pools)
     catalog = Catalog(
         flavors=client.list_flavors(),
-        networks=_read(looked, client.list_networks) if labels else None,
+        networks=_networks(looked, client, provider) if labels else None,
         zones=_read(looked, lambda: client.availability_zones(every=True)) if zoned else None,
         keypairs=_read(looked, client.list_keypairs) if keyed else None,
         security_groups=_read(looked, client.list_security_groups) if guarded else None,
@@ -152,7 +154,7 @@ def look_at(client: CloudClient, config: NodepoolConfig, provider: Provider) -> 
         images=images,
         uploads=uploads_by_diskimage(provider, own or ()),
         image_names=client.image_names() if [] in images.values() else None,
-        bounds=client.limits(volumes=any(label.boot_from_volume for _pool, label in labels), network=True).bounds,
+        bounds=_bounds(looked, client, pools),
     )
     for pool, label in labels:
         where = f"{provider.name}/{pool.name}"
@@ -162,6 +164,39 @@ def look_at(client: CloudClient, config: NodepoolConfig, provider: Provider) -> 
         for text in image_remarks(config.image_settings(provider, label), catalog):
             looked.remarks.append((where, label.name, text))
     return looked
+
+
+def _networks(looked: Looked, client: CloudClient, provider: Provider) -> list[Network] | None:
+    """Read the networks.
+
+    :raises CloudAuthError: names of networks must be looked up, and the account cannot see them.
+    """
+    needed = names_networks(provider)
+    try:
+        return client.list_networks(needed=needed)
+    except CloudError as error:
+        if needed and isinstance(error, CloudAuthError):
+            raise
+        looked.unchecked.append(str(error))
+        return None
+
+
+def _bounds(looked: Looked, client: CloudClient, pools: Sequence[Pool]) -> Limits | None:
+    """Read the limits. As in the launcher, pools do without them that have limits of their own, or ignore the cloud's.
+
+    :raises CloudError: no pool does without them; the text has the remedy.
+    """
+    volumes = any(label.boot_from_volume for pool in pools for label in pool.labels.values())
+    try:
+        return client.limits(volumes=volumes, network=True).bounds
+    except CloudError as error:
+        need = [pool for pool in pools if not (pool.ignore_provider_quota or pool.limits.bound_servers)]
+        text = Lack(LIMITS, error, 0.0).text(client.provider)
+        if len(need) == len(pools):
+            raise CloudError(text, provider=client.provider, call=error.call) from error
+        looked.unchecked.append(text)
+        looked.rows.extend((f"{client.provider}/{pool.name}", label, text) for pool in need for label in pool.labels)
+        return None
 
 
 def _read(looked: Looked, read: Callable[[], T]) -> T | None:

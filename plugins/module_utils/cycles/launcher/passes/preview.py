@@ -164,7 +164,7 @@ def _settled_plan(context: Context, registry: Registry, gates: Gates, leaving: s
     ledger, free = take_stock(nodes), [node for node in nodes if not store.nodes.is_locked(node.id)]
     requests = [request for request in store.requests.list() if not store.requests.is_locked(request.id)]
     others = registry.others(context.pool_ids.values(), context.now())
-    deadline, inherited = context.now() + PATIENCE, Inherited(context)
+    deadline, inherited, concluded = context.now() + PATIENCE, Inherited(context), False
     while True:
         deny_unusable(context)
         in_hand = InHand(requests=(), launching=_launching(context), busy_nodes=leaving)
@@ -174,8 +174,15 @@ def _settled_plan(context: Context, registry: Registry, gates: Gates, leaving: s
         inherited.ask_for_lists(context.now())
         plan = place(replace(snapshot, pools=tuple(replace(pool, admissible=math.inf) for pool in snapshot.pools)))
         busy = any(actor.reading or actor.retries for actor in context.actors.values())
-        if not busy or context.now() >= deadline:
+        over = not busy or context.now() >= deadline
+        if over and concluded:
             return plan
+        if over:
+            # The last plan names what was not had as the reason to wait.
+            concluded = True
+            for actor in context.actors.values():
+                actor.conclude()
+            continue
         context.inbox.take(min(1.0, deadline - context.now()))
 
 

@@ -58,8 +58,11 @@ def read_clouds(context: Context, gates: Gates, ledger: Ledger, *, demand: bool)
 def _limits_age(actor: ProviderActor, frozen: bool) -> float:
     if actor.limits.error is not None:
         return max(PROBE_AGE, actor.limits.retry_at - (actor.capacity.asked_at or 0.0))
-    if actor.blocked is not None:
-        return PROBE_AGE
+    since = actor.health.core_away_since
+    if since is not None:
+        # Where the limits are told all the same, another call fails, which has to be tried itself.
+        works = not actor.capacity.failures and (actor.capacity.asked_at or 0.0) > since
+        return LIMITS_AGE_WHEN_FULL if works else PROBE_AGE
     return LIMITS_AGE_WHEN_FULL if actor.usage.near_limit or frozen else LIMITS_AGE
 
 

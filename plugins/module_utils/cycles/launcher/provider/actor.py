@@ -19,6 +19,7 @@ from ....launching.polling import (
     unclear_due,
     watch_due,
 )
+from ....launching.resolver import names_networks
 from ....launching.server_identity import SharedKeys
 from ....model.api_timeouts import ApiTimeouts
 from ....model.cloud import Server
@@ -114,7 +115,9 @@ class ProviderActor:
         self.workers = WorkerSet(provider.name, inbox, seconds=self.timeouts.job, waited=self.creates.waited)
         self.auxiliary = AuxiliaryLane(provider.name, inbox, self.timeouts, self.creates.waited)
         self.health = self._new_health()
-        self.known = Knowledge(provider.name, lambda: self.client, inbox.clock, self._fact)
+        self.known = Knowledge(
+            provider.name, lambda: self.client, inbox.clock, self._fact, lambda: names_networks(self.provider)
+        )
         self.usage = Usage(provider.name, site, lambda: self.known.flavors.value)
         self.limits = CapacityReading(
             lambda: self.client.limits(volumes=self._uses_volumes(), network=True),
@@ -171,7 +174,7 @@ class ProviderActor:
         reads: dict[str, tuple[str, Callable[[], Any]]] = {
             NOVA: ("GET /os-availability-zone", self.client.availability_zones),
             KEYSTONE: ("GET /os-availability-zone", self.client.availability_zones),
-            NEUTRON: ("GET /networks", self.client.list_networks),
+            NEUTRON: ("GET /networks", partial(self.client.list_networks, needed=names_networks(self.provider))),
             GLANCE: ("GET /images", self.client.image_names),
         }
         for name in self.health.overdue(now, SERVICE_PROBE):
@@ -316,6 +319,12 @@ class ProviderActor:
     def reading(self) -> bool:
         """True while a fact is being read that the plan waits for."""
         return any(fact.busy for fact in (*self._facts, *self.known.names))
+
+    def conclude(self) -> None:
+        """Count the facts that were not had as not to be had, as check mode does not try them again."""
+        for fact in self._facts:
+            fact.conclude()
+        self.needs.look_again()
 
     @property
     def unusable(self) -> str | None:

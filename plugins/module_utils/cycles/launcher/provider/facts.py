@@ -105,6 +105,11 @@ class Fact(Generic[T]):
         """Mark the value as wrong: the next use reads it again."""
         self.asked_at = None
 
+    def conclude(self) -> None:
+        """Count a fact that was not had as one that will not be had soon, as nobody tries it again."""
+        if self.failures:
+            self.failures = max(self.failures, FEW)
+
     def works(self) -> None:
         """Note that another reading has shown that such a call works."""
         self.failures, self.error, self.retry_at = 0, None, 0.0

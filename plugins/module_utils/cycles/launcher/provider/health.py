@@ -32,6 +32,8 @@ PROBE_AFTER = 15.0
 """Seconds after which an API that asked for a pause is tried nevertheless, with a single cheap call."""
 LISTENED = "GET /os-keypairs"
 """The cheap call that shows whether a provider is dead."""
+CREATES_TOLD = 600.0
+"""Seconds for which it is told that creates failed, when none was made since."""
 CORE = (KEYSTONE, NOVA)
 """The services without which nothing can be done at a provider."""
 
@@ -76,6 +78,7 @@ class Health:
         self._creates_failures = 0
         self._creates_until = 0.0
         self._creates_since = 0.0
+        self._creates_told_until = 0.0
         self._heard_at = float("-inf")
         self._held: dict[str, tuple[float, float]] = {}
         """Service → UNIX time until which it asked for a pause, and the seconds that it asked for."""
@@ -97,7 +100,9 @@ class Health:
         service = self._service(service_of(kind))
         if call != CREATE and (error is None or error.status is not None):
             self._heard_at = now
-        if error is not None and isinstance(error, CloudUnavailable | CloudAuthError):
+        # What a cloud does not implement says nothing about the rest of the service.
+        lacks_it = error is not None and error.status == 501 and call != CREATE
+        if error is not None and not lacks_it and isinstance(error, CloudUnavailable | CloudAuthError):
             service.failed(error, kind, now)
             if error.retry_after is not None:
                 self._hold(service.name, error.retry_after, now)
@@ -127,7 +132,12 @@ class Health:
             self._creates_since = self._creates_since if self._creates is not None else now
             self._creates = error
             self._creates_failures += 1
+            self._creates_told_until = now + CREATES_TOLD
             self._creates_until = now + backoff(self._creates_failures, first=FIRST_PAUSE, most=self._timeouts.silence)
+
+    def made_without_answer(self, now: float) -> None:
+        """Note that a create without a good answer has made its server: only the pause after it goes on."""
+        self._creates_told_until = now
 
     # -- pauses --------------------------------------------------------------------------------------------------
 
@@ -217,6 +227,12 @@ class Health:
             text = f"{self._creates}; next create in {self._creates_until - now:.0f} s"
             return self._trouble(text, whose=_owner_of(self._creates))
         return next((self.reason_of(lack) for lack in self._lacks() if lack.stops), None)
+
+    @property
+    def core_away_since(self) -> float | None:
+        """UNIX time since which nova or keystone does not answer, or answers with errors; None if it works."""
+        away = [self._services[name] for name in CORE if self.away(name) is not None]
+        return min((item.heard_at if item.since is None else item.since for item in away), default=None)
 
     @property
     def login_refused(self) -> CloudError | None:
@@ -355,7 +371,7 @@ class Health:
             told[NOVA] = str(reason.figures["text"]), told[NOVA][1]
         elif self._core_held[0] > now and not told and reason is not None:
             told[NOVA] = str(reason.figures["text"]), now if self.since is None else self.since
-        if self._creates is not None and NOVA not in told:
+        if self._creates is not None and NOVA not in told and now < self._creates_told_until:
             told[NOVA] = str(self._creates), self._creates_since
         if told.keys() & set(CORE):
             self._core_told = True

@@ -39,10 +39,16 @@ class Knowledge:
 
     :param name: the name of the provider.
     :param client: returns the current client.
+    :param by_name: returns True if some label names a network by its name.
     """
 
     def __init__(
-        self, name: str, client: Callable[[], CloudClient], clock: Callable[[], float], fact: MakeFact
+        self,
+        name: str,
+        client: Callable[[], CloudClient],
+        clock: Callable[[], float],
+        fact: MakeFact,
+        by_name: Callable[[], bool] = lambda: False,
     ) -> None:
         self._name = name
         self._client = client
@@ -54,7 +60,9 @@ class Knowledge:
         """UNIX time at which the cloud last said that something which the facts have does not exist."""
         self.flavors: Fact[list[Flavor]] = fact("GET /flavors/detail", lambda: client().list_flavors(), HOUR)
         self.zones: Fact[list[str]] = fact("GET /os-availability-zone", self._read_zones, HOUR)
-        self.networks: Fact[list[Network]] = fact("GET /networks", lambda: client().list_networks(), HOUR)
+        self.networks: Fact[list[Network]] = fact(
+            "GET /networks", lambda: client().list_networks(needed=by_name()), HOUR
+        )
         # Names that a launch may be refused for. Whether they can be read says nothing about the API's health.
         self.every_zone: Fact[list[str]] = fact("GET /os-availability-zone", self._read_every_zone, HOUR, heeded=False)
         self.keypairs: Fact[list[str]] = fact("GET /os-keypairs", lambda: client().list_keypairs(), HOUR, heeded=False)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from ....launching.verdict import is_bounded
 from ....model.config.types import Provider
 from .capacity_reading import CapacityReading
 from .facts import Fact
@@ -64,7 +63,7 @@ class Needs:
     def _find(self) -> list[Lack]:
         known, pools = self._known, self._provider().pools.values()
         wants_limits = any(pool.max_servers > 0 and not pool.ignore_provider_quota for pool in pools)
-        some_go_on = any(is_bounded(pool.limits) or pool.ignore_provider_quota for pool in pools)
+        some_go_on = any(pool.limits.bound_servers or pool.ignore_provider_quota for pool in pools)
         found = [
             *lacks_of(self._lists, stops=True),
             *lacks_of([known.flavors], stops=known.flavors.value is None),

@@ -335,7 +335,8 @@ class Removals:
 
     def _failed(self, removal: Removal, error: CloudError) -> None:
         removal.trouble = str(error)
-        removal.heard = error.status is not None
+        # Nonsense after a success is a proxy's, which may go at any time.
+        removal.heard = error.status is not None and error.status >= 300
         removal.locked = isinstance(error, CloudConflict) and "is locked" in str(error)
         # The pause grows for a server that stays; an API that does not answer may work again at any time.
         most = LONGEST_PAUSE if removal.heard else UNHEARD_PAUSE

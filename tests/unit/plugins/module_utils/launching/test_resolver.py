@@ -101,7 +101,7 @@ BARE = Network("id-bare", "bare", has_subnet=False)
         (("a", "ext"), [A, EXTERNAL], ("id-a", "id-ext"), []),
         (("a",), [], ("a",), []),
         ((), [A, EXTERNAL], (), []),
-        ((), [EXTERNAL], (), ["the project has neither its own nor a shared one"]),
+        ((), [EXTERNAL], (), ["nor a shared one, so a server would get no address: add networks to the pool"]),
         ((), [OTHER, EXTERNAL], (), ["the only one that the project may use (c (id-c)) has no subnet"]),
         (("a",), [A, TWIN], ("a",), ["2 networks are named 'a' (id-a, id-twin): use an id in networks of the pool"]),
         (("bare",), [BARE], ("bare",), ["network 'bare' (id-bare) has no subnet"]),

@@ -129,6 +129,7 @@ def test_no_answer_is_unclear_when_the_request_was_sent() -> None:
             ),
             "403 Forbidden Image x is protected and cannot be deleted.",
         ),
+        ("<html>the pool is away <![foo[bar]]> here</html>", "the pool is away"),
         ("plain\n  words ", "plain words"),
         ('{"forbidden": ', '{"forbidden":'),
         ("[]", ""),

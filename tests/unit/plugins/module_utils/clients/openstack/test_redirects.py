@@ -33,6 +33,7 @@ def test_a_token_does_not_follow_a_redirect_to_another_host(cloud, make_client, 
     assert "http://nova.invalid" in str(caught.value)
     assert "http://evil.invalid, which is another host" in str(caught.value)
     assert "token-1" not in str(caught.value)
+    assert caught.value.status == status, "there was an answer, and the next one will most likely be the same"
 
 
 def test_neither_does_a_create_which_then_has_certainly_not_been_done(cloud, make_client):

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +19,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors impo
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import Trouble
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.summary import launcher_summary
-from tests.support.world import World, label, provider_document, site
+from tests.support.world import Habit, World, label, provider_document, site
 
 LIMITS = "GET /limits"
 FACTS = {
@@ -87,6 +88,28 @@ def test_a_fact_that_is_never_had_is_told_everywhere_and_costs_few_calls(fact: s
         assert calls(world, kind) - before <= 4, "calls that can only fail are made ever more rarely"
         assert world.run(5 * MINUTE, until=lambda: cycle.ended)
         assert any(str(ANSWERS[answer]()) in text for text in launcher_summary(cycle.result)["wrong"])
+
+
+@pytest.mark.parametrize("answer", ["403", "html"])
+@pytest.mark.parametrize("fact", FACTS)
+def test_a_fact_that_is_not_had_costs_few_other_calls_however_busy_the_cycle_is(fact: str, answer: str):
+    """Another provider's work wakes the cycle several times a second."""
+    west = provider_document("west", {"name": "main", "labels": [label("other")], "networks": ["public"]})
+    document = one_site()
+    document["providers"].append(west)
+    document["labels"].append({"name": "other"})
+    with World(document) as world:
+        deny(world, fact, answer)
+        cycle = world.start()
+        world.request("small")
+        world.run(MINUTE)
+        east = next(client for client in cycle.clients if client.provider == "east")
+        before = len(east.calls)
+        for _second in range(60):
+            world.request("other", habit=Habit(work=lambda chance: 1.0))
+            world.run(1.0)
+        kinds = Counter(kind for _when, kind in east.calls[before:])
+        assert max(kinds.values(), default=0) <= 8, kinds
 
 
 @pytest.mark.parametrize("answer", ["403", "html"])

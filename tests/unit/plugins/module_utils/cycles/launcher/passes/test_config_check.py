@@ -131,6 +131,31 @@ def test_what_a_label_asks_for_and_cannot_have_is_told_though_nobody_waits(wrong
             assert text.startswith("east/main is not usable for label small: ")
 
 
+@pytest.mark.parametrize(
+    ("own", "usable"), [({}, False), ({"max-servers": 5}, True), ({"ignore-provider-quota": True}, True)]
+)
+def test_limits_that_are_not_told_stop_only_pools_without_limits_of_their_own(own, usable):
+    """As in the launcher."""
+    with World(document(pool(networks=["nonet"], **own))) as world:
+        refusal = CloudRefused("provider east: GET /limits was answered with 403", call="GET /limits", status=403)
+        world.fault("east", "GET /limits", error=lambda: refusal)
+        told = check(world)
+        assert told["providers"]["east"]["reached"] is usable
+        assert any(NETWORK in text for text in told["unusable"]) is usable
+        assert any("ignore-provider-quota" in text for text in told["unusable"]) is not usable
+        assert any(str(refusal) in text for text in told["unchecked"]) is usable
+
+
+def test_of_two_pools_the_one_without_a_limit_of_its_own_is_told():
+    free = {**pool(label("free")), "name": "free"}
+    both = document(pool(**{"max-servers": 5}), free)
+    with World({**both, "labels": [*both["labels"], {"name": "free"}]}) as world:
+        refusal = CloudRefused("provider east: GET /limits was answered with 403", call="GET /limits", status=403)
+        world.fault("east", "GET /limits", error=lambda: refusal)
+        (told,) = check(world)["unusable"]
+        assert told.startswith("east/free is not usable for label free: ") and "ignore-provider-quota" in told
+
+
 def test_what_is_right_is_not_objected_to():
     good = pool(
         label("small", **{"key-name": "ci"}),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudAuthError
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudAuthError, CloudUnavailable
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node, NodeState
 from tests.support.check_mode import check_mode
 from tests.support.world import Habit, World, label, one_provider, provider_document, site
@@ -145,6 +145,22 @@ def test_an_api_that_fails_once_is_asked_a_second_time():
     with World(one_provider()) as world, check_mode(world) as run:
         world.fault("east", "GET /flavors/detail", left=1)
         assert run()["unusable"] == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "error"),
+    [
+        ("GET /flavors/detail", CloudUnavailable("the wire is cut", call="GET /flavors/detail")),
+        ("GET /images", CloudAuthError("the catalog has no glance", call="GET /images")),
+        ("GET /limits", CloudUnavailable("its answer is not JSON", call="GET /limits", status=200)),
+    ],
+)
+def test_what_is_not_had_is_the_reason_to_wait(kind, error):
+    with World(one_provider()) as world, check_mode(world) as run:
+        world.fault("east", kind, error=lambda: error)
+        world.request("small")
+        (wait,) = run()["plan"]["wait"]
+        assert wait["reason"]["code"] == "provider-trouble" and str(error) in wait["reason"]["text"]
 
 
 def test_an_api_that_goes_on_failing_cannot_be_used():

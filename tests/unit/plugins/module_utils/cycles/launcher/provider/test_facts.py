@@ -40,6 +40,18 @@ class Bench:
         self.inbox.take(seconds)
 
 
+def test_a_fact_that_nobody_tries_again_is_not_had_after_one_failure():
+    bench = Bench()
+    bench.fact.conclude()
+    assert bench.fact.trouble is None
+    bench.error = CloudUnavailable("503", status=503)
+    bench.want()
+    bench.wait()
+    assert bench.fact.trouble is None
+    bench.fact.conclude()
+    assert bench.fact.trouble is bench.error
+
+
 def test_the_first_want_asks_and_the_answer_is_kept_for_its_age():
     bench = Bench()
     assert bench.want() is None and bench.fact.busy

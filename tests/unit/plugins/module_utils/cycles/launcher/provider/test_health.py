@@ -48,6 +48,39 @@ def test_only_a_create_shows_that_creates_work():
     assert one.blocked(now) is None and one.document(now) == {"state": "ok"}
 
 
+def test_that_creates_failed_is_told_for_ten_minutes_and_not_once_the_server_is_there():
+    one = health()
+    one.heard(AWAY, 0.0, CREATE)
+    one.heard(None, 1.0, "GET /limits")
+    assert one.document(599.0)["state"] == "trouble" and one.document(601.0) == {"state": "ok"}
+    one.heard(AWAY, 700.0, CREATE)
+    one.heard(None, 701.0, "GET /limits")
+    one.made_without_answer(701.0)
+    assert one.blocked(701.0) is not None, "the pause goes on"
+    assert one.document(706.0) == {"state": "ok"}
+
+
+def test_what_a_service_does_not_implement_leaves_the_rest_of_it_alone():
+    one = health()
+    one.heard(CloudUnavailable("501", status=501, call="GET /volume/limits"), 0.0)
+    assert one.away("cinder") is None and one.document(0.0) == {"state": "ok"}
+    one.heard(CloudUnavailable("501", status=501, call=CREATE), 0.0, CREATE)
+    assert one.blocked(0.1) is not None
+
+
+def test_since_when_nova_or_keystone_is_away():
+    one = health()
+    assert one.core_away_since is None
+    one.heard(CloudUnavailable("away", call="GET /networks"), 5.0)
+    assert one.core_away_since is None, "neutron alone is away"
+    one.heard(CloudUnavailable("503", status=503, call="GET /flavors/detail"), 10.0)
+    assert one.core_away_since == 10.0
+    one.heard(None, 11.0, "GET /limits")
+    assert one.core_away_since is None
+    one.heard(CloudUnavailable("503", status=503, call="GET /flavors/detail"), 15.0)
+    assert one.core_away_since == 10.0, "the same trouble"
+
+
 def test_a_kind_of_call_fails_until_it_works_although_others_of_its_service_do():
     one = health()
     quota = "GET /quotas/{id}/details"

@@ -65,8 +65,9 @@ def test_a_cloud_that_is_back_but_slow_does_not_leave_the_old_refusal():
         world.run(60)
         assert all("503" in str(reason(world, request)) for request in requests)
         fault.left, create[0] = 0, 90.0
-        world.run(60)
+        world.run(30)
         assert {document["code"] for document in cycle.account.waiting.values()} == {"starting"}
+        world.run(30)
         assert [request for request in requests if "503" in str(reason(world, request))] == []
 
 
