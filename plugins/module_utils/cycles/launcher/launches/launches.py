@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 
 from ....clients.ssh import Scanner, ScanResult
 from ....clients.zookeeper.locks import Held
+from ....clients.zookeeper.store import Store
 from ....launching import machine
 from ....launching.classifier import (
     Verdict,
@@ -30,8 +32,10 @@ from ....model.launch import (
     Phase,
     doubted_mark,
 )
+from ....model.lease import Lease, LeaseError
 from ....model.lines import Trouble
 from ....model.node import Node, NodeState
+from ....model.own_tree import LEASES
 from ....model.reasons import Reason
 from ....model.request import NodeRequest
 from ....model.resources import FLOATING_IPS
@@ -73,6 +77,8 @@ class Launches:
         self._addressing = Addressing(context)
         self._reaching = Reaching(context, scanner, self._addressing, self._outcomes, self.in_progress)
         self._creates = Creates(context, gates, removals, self.in_progress, self._outcomes)
+        self._orphans: set[str] = set()
+        """Nodes whose request is gone."""
 
     # -- beginning -----------------------------------------------------------------------------------------------
 
@@ -100,6 +106,8 @@ class Launches:
         if ongoing is None:
             return False
         self.in_progress[node.id] = ongoing
+        if request is None:
+            self._orphans.add(node.id)
         self._context.account.adopted.append(node.id)
         return True
 
@@ -142,8 +150,9 @@ class Launches:
         return ongoing is not None and wants_another_place(ongoing.launch)
 
     def orphan(self, node_id: str) -> None:
-        """Continue a launch whose request is gone: it becomes an ordinary ready node."""
+        """Continue a launch whose request is gone: it becomes an ordinary ready node, unless its lease has ended."""
         ongoing = self.in_progress[node_id]
+        self._orphans.add(node_id)
         ongoing.ended = None
         ongoing.launch.request_id = None
         ongoing.node.allocated_to = None
@@ -163,9 +172,7 @@ class Launches:
 
     def step(self, now: float) -> None:
         """Advance every launch as far as possible."""
-        for node_id in [key for key, item in self.in_progress.items() if item.launch.request_id is None]:
-            if self.is_left_out(node_id):
-                self.withdraw(node_id)
+        self._withdraw_unwanted()
         context = self._context
         self._creates.compare_lists(now)
         self._reaching.step(now)
@@ -205,6 +212,15 @@ class Launches:
         for ongoing, spec in prepared:
             send_create(self._context, ongoing, spec, self._creates.answered)
         self._addressing.step()
+
+    def _withdraw_unwanted(self) -> None:
+        """Give up the launches without a request whose pool, label, image or lease is gone."""
+        free = {key for key, item in self.in_progress.items() if item.launch.request_id is None}
+        self._orphans &= free
+        released = _released_nodes(self._context.store) if self._orphans else set()
+        for node_id in free:
+            if self.is_left_out(node_id) or node_id in self._orphans & released:
+                self.withdraw(node_id)
 
     def _push(self, step: Step, ongoing: LaunchInProgress, now: float) -> None:
         """Do the step and the steps that follow from it: no event would wake the cycle for those."""
@@ -403,3 +419,12 @@ def _server_of(ongoing: LaunchInProgress, now: float) -> tuple[bool, Server | No
         server = actor.view.inquiries.with_fault(server, now)
         return server is not None, server
     return True, server
+
+
+def _released_nodes(store: Store) -> set[str]:
+    """Return the nodes that leases which are being released wait for: nobody wants them any more."""
+    found: set[str] = set()
+    for key in store.own.children(LEASES):
+        with suppress(LeaseError):  # only its own run tells of it
+            found.update(Lease.from_document(store.own.get(f"{LEASES}/{key}") or {}).leaving)
+    return found
