@@ -22,8 +22,9 @@ description:
     Linux, AlmaLinux, CentOS, RHEL, openSUSE, Arch Linux, Alpine, CirrOS. The user to log in as is the property
     C(os_admin_user) of the image, or else the usual user of the distribution.
   - The flavor is the smallest one, by memory, cores and disk, on which the image boots and that the quota allows.
-  - The network is one whose addresses are reached from outside, or else one of the project, or a shared one, that a
-    router connects to an external network. When several can be used, the module fails and names them.
+  - The network is one whose addresses are reached from outside. When there is none, it is one that a router connects to
+    an external network, or any one where the entry of C(clouds.yaml) has C(private=true). It has a subnet, and is the
+    project's own or shared. When there are several of the kind that is taken, the module fails and names them.
   - The keypair is made of the first key of the user in C(~/.ssh) that needs no passphrase or that an agent has, or else
     of a new key in O(folder).
   - When the security group C(default) of the project lets no ssh in, the module uses the only group that does, or makes

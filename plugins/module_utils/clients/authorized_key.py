@@ -42,7 +42,7 @@ def authorize(rows: Sequence[Mapping[str, Any]], public_key: str, private_key: s
     if failed:
         raise NodepoolError(
             f"ssh_key could not be put on {'; '.join(failed)}. The lease is held: correct private_key, which must be"
-            " the key that the nodes have (key-name of the label, or from the image), and repeat the task"
+            " the key that the nodes have (key-name of the label, or from the image), and repeat"
         )
     return any(said == ADDED for _row, said in outcomes)
 

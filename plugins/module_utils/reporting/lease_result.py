@@ -20,7 +20,7 @@ from ..launching.lease_plan import (
 from ..model.errors import DeadlineExceeded, Stopped
 from ..model.lease import LeaseError
 from ..model.lines import amount
-from ..model.node import NodeState
+from ..model.node import Node, NodeState
 from .lease_files import lease_row
 from .node_access_rows import node_row, refusals
 
@@ -144,26 +144,33 @@ def _raise_unless_fine(turn: LeaseTurn, outcome: LeaseOutcome, result: dict[str,
     if status.failures:
         raise LeaseError(
             f"lease {name}: {'; '.join(status.failures)}. The rest of the lease stays until it is released"
-            f" (state: absent) or expires; repeat the task to request what is missing"
+            " or expires; repeat to request what is missing"
         )
     if outcome.stopped is not None:
         raise Stopped(
-            f"lease {name}: the module was ended ({outcome.stopped}) before it was done:"
-            f" {progress_line(status)}: repeat the task to continue",
+            f"lease {name}: the run was ended ({outcome.stopped}) before it was done:"
+            f" {progress_line(status)}: repeat to continue",
             result,
         )
     if not outcome.timed_out:
         return
     if not turn.present:
         raise DeadlineExceeded(
-            f"lease {name} could not be released within {turn.timeout:g} s: {progress_line(status)}; repeat the task",
+            f"lease {name} could not be released within {turn.timeout:g} s: {progress_line(status)}; repeat to go on",
             result,
         )
     rest = (
         "everything was released (cancel_on_timeout)"
         if outcome.cancelled
-        else "the requests stay: repeat the task to continue waiting, or release the lease (state: absent)"
+        else "the requests stay: repeat to continue waiting, or release the lease"
     )
-    raise DeadlineExceeded(
-        f"lease {name} is not complete after {turn.timeout:g} s: {progress_line(status)}; {rest}", result
-    )
+    parts = [progress_line(status), *(_launching(node) for node in status.coming[:1]), rest]
+    raise DeadlineExceeded(f"lease {name} is not complete after {turn.timeout:g} s: {'; '.join(parts)}", result)
+
+
+def _launching(node: Node) -> str:
+    """Return how far the launch of a node is."""
+    if node.interface_ip:
+        address = f"[{node.interface_ip}]" if ":" in node.interface_ip else node.interface_ip
+        return f"the server of node {node.id} is up, but {address}:{node.connection_port} has not answered"
+    return f"the server of node {node.id} {'is not up yet' if node.external_id else 'is not created yet'}"

@@ -20,7 +20,6 @@ from ..cycles.builder.context.observe_images import (
     provider_formats,
     view_images,
 )
-from ..cycles.by_hand.image_status import images_seen
 from ..cycles.frame.cycle_options import ConfigOptions
 from ..imaging.image_snapshot import ImagesView, SeenImages
 from ..model.config.types import NodepoolConfig
@@ -72,6 +71,8 @@ def _told(module: AnsibleModule, what: str, result: dict[str, Any], options: str
 
 def _seen(module: AnsibleModule, view: ImagesView, images: list[str], providers: list[str]) -> SeenImages:
     """Return the images in the clouds; a cloud that could not be asked becomes a warning."""
+    from ..cycles.by_hand.image_status import images_seen  # loads the client of clouds
+
     uploads = [
         upload
         for state in view.images.values()

@@ -7,7 +7,19 @@ from __future__ import annotations
 
 import importlib
 
-FILES = ("nodes", "quota", "troubles", "owners", "services", "behind", "images", "faces", "operators", "many")
+FILES = (
+    "nodes",
+    "quota",
+    "troubles",
+    "owners",
+    "services",
+    "behind",
+    "images",
+    "faces",
+    "operators",
+    "newcomers",
+    "many",
+)
 """In the order in which their rows run."""
 
 

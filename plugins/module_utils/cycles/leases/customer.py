@@ -99,7 +99,7 @@ class Customer:
         if concerned and concerned <= set(self._refused):
             told = "; ".join(self._refused[name] for name in sorted(concerned))
             rest = "its requests stay until they expire" if self._present else "its servers are not deleted"
-            raise LeaseError(f"lease {self._spec.name}: {told}; {rest}: correct this, then repeat the task")
+            raise LeaseError(f"lease {self._spec.name}: {told}; {rest}: correct this, then repeat")
 
     def _offering(self) -> set[str]:
         wanted = set(self._spec.labels)

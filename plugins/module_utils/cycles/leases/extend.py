@@ -46,7 +46,7 @@ def extend(
     path = f"{LEASES}/{segment(spec.name)}"
     lock = None if preview else store.own.lock(lock_path(spec.name))
     if lock is None and not preview:
-        raise LeaseError(f"lease {spec.name}: another requestor works on this lease: repeat the task")
+        raise LeaseError(f"lease {spec.name}: another requestor works on this lease: try again")
     try:
         document = store.own.read(path)
         lease = Lease.from_document(document) if document else None
@@ -88,7 +88,7 @@ def _extended(store: Store, node: Node, spec: LeaseSpec, now: float, preview: bo
     """Write the new expiry under the node's lock; return the node as it is then."""
     lock = None if preview else store.nodes.lock(node.id)
     if lock is None and not preview:
-        raise LeaseError(f"lease {spec.name}: node {node.id} is locked by another program: repeat the task")
+        raise LeaseError(f"lease {spec.name}: node {node.id} is locked by another program: try again")
     try:
         fresh = node if preview else store.nodes.read(node.id)
         if fresh is None or not is_held(fresh, spec.name, now):

@@ -86,6 +86,7 @@ class LeaseStatus:
     :ivar ready: the number of nodes that are held or ready to be taken.
     :ivar planned: the actions that a preview found.
     :ivar leaving: the nodes that have to be deleted before the lease is released.
+    :ivar coming: nodes that are being launched for the lease.
     :ivar released: another program released the lease while this run waited for it.
     :ivar abandoned: nodes that were launched for a request of the lease which is gone, and that nobody uses.
     """
@@ -102,6 +103,7 @@ class LeaseStatus:
     busy: str | None = None
     planned: list[Action] = field(default_factory=list)
     leaving: list[str] = field(default_factory=list)
+    coming: list[Node] = field(default_factory=list)
     released: bool = False
     abandoned: list[str] = field(default_factory=list)
 
@@ -226,9 +228,7 @@ class Leasing:
                 lease = self._lease(fresh=True)
                 if lease is None and self._present and self._known:
                     self._released = True
-                    self._failures.append(
-                        "it was released while this run waited for it: repeat the task to start again"
-                    )
+                    self._failures.append("it was released while this run waited for it: repeat to start again")
                     return LeasePlan()
                 self._known = self._known or lease is not None
                 plan = self._plan(lease, self._view(lease, whole=True, fresh=True))
@@ -376,6 +376,7 @@ class Leasing:
         held = {node.id for node in status.nodes}
         own = [node for node in (self._store.nodes.list() if waiting else []) if node.allocated_to in waiting]
         self._launched.update(node.id for node in own)
+        status.coming = [node for node in own if node.state == NodeState.BUILDING]
         return sum(1 for node in own if node.id not in held and node.state in (NodeState.READY, NodeState.HOLD))
 
     def _is_abandoned(self, node: Node) -> bool:

@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ....clients.diskimage_builder.images_dir import ImagesDir
 from ....clients.diskimage_builder.scratch import claimed
-from ....clients.openstack.clouds import load_cloud_entry
 from ....clients.zookeeper.components import Registration
 from ....clients.zookeeper.link import paths
 from ....clients.zookeeper.store import Store
@@ -58,10 +57,14 @@ def local_files(directory: ImagesDir) -> list[LocalFile]:
 
 def provider_formats(config: NodepoolConfig, clouds_config: str | None) -> tuple[dict[str, str], dict[str, str]]:
     """Return the image format of each provider that lists images, and why the formats of others are unknown."""
-    formats, problems = {}, {}
-    for provider in config.providers.values():
-        if not provider.diskimages:
-            continue
+    formats: dict[str, str] = {}
+    problems: dict[str, str] = {}
+    listing = [provider for provider in config.providers.values() if provider.diskimages]
+    if not listing:
+        return formats, problems
+    from ....clients.openstack.clouds import load_cloud_entry  # loads openstacksdk
+
+    for provider in listing:
         try:
             entry = load_cloud_entry(provider.name, provider.cloud, provider.region_name, clouds_config)
         except CloudAuthError as problem:

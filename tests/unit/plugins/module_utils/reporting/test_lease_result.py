@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leases.lease_cycle import (
@@ -75,6 +77,21 @@ def test_time_over_says_what_happens_to_the_requests() -> None:
         outcome_result(turn(), LeaseOutcome(WAITING, WAITING, timed_out=True, cancelled=True))
     with pytest.raises(DeadlineExceeded, match="could not be released"):
         outcome_result(turn(present=False), LeaseOutcome(LeaseStatus(), LeaseStatus(busy="x"), timed_out=True))
+
+
+@pytest.mark.parametrize(
+    ("known", "told"),
+    [
+        ({}, "the server of node 7 is not created yet"),
+        ({"external_id": "s"}, "the server of node 7 is not up yet"),
+        ({"interface_ip": "10.0.0.7"}, "the server of node 7 is up, but 10.0.0.7:22 has not answered"),
+        ({"interface_ip": "fd00::7"}, r"the server of node 7 is up, but \[fd00::7\]:22 has not answered"),
+    ],
+)
+def test_time_over_says_how_far_the_launch_is(known: dict[str, Any], told: str) -> None:
+    status = LeaseStatus(wanted=1, sets=[SetStatus("r1", "pending")], coming=[Node("7", **known)])
+    with pytest.raises(DeadlineExceeded, match=f"0 of 1 node ready; {told}; the requests stay"):
+        outcome_result(turn(), LeaseOutcome(status, status, timed_out=True))
 
 
 def test_failure_carries_the_reason() -> None:

@@ -56,7 +56,7 @@ def test_a_lease_that_is_released_while_it_is_waited_for_is_not_requested_again(
     world.run(present=False)
     status = leasing.advance()
     assert status.done and status.released
-    assert status.failures == ["it was released while this run waited for it: repeat the task to start again"]
+    assert status.failures == ["it was released while this run waited for it: repeat to start again"]
     assert (world.store.all_requests(), world.store.own.documents) == ([], {})
 
 
