@@ -233,6 +233,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_fi
     load_config,
     read_files,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.known_hosts import write_known_hosts
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.clouds import clouds_file
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError, NodepoolError
@@ -252,7 +253,6 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.hosts i
     hosts,
     of_servers,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.known_hosts import write_known_hosts
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.own_servers import own_servers
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.unlisted import row_of
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.inventory_data import fill, no_collection

@@ -81,6 +81,7 @@ class Builder:
         checksums: bool = True,
         sparse: int | None = None,
         digests: Mapping[str, str] | None = None,
+        username: str = "zuul",
     ) -> Build:
         """A ready build with its files, newer than all before it.
 
@@ -89,7 +90,7 @@ class Builder:
         build = Build(id=uuid.uuid4().hex, image=image)
         build.set_state(BuildState.READY, self._born + next(self._ages))
         build.builder, build.builder_id, build.formats = "builder.example", self.builder_id, list(formats)
-        build.username, build.python_path, build.shell_type = "zuul", "auto", None
+        build.username, build.python_path, build.shell_type = username, "auto", None
         for name in formats if sparse is None else ():
             data = content if content is not None else os.urandom(size)
             path = self.file(build, name)

@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from ..model.image import Build, BuildState
 from .files import image_file
+from .gating import other_under_test, waits_for_test
 from .image_snapshot import ImageState, ImagesView
 from .notes import Failures
 
@@ -35,11 +36,12 @@ class UploadCode:
     ELSEWHERE = "elsewhere"
     NO_FILE = "no-file"
     UPLOADING = "uploading"
+    UNTESTED = "untested"
     BACKOFF = "backoff"
 
     OVERRULED = (CURRENT, PAUSED, BACKOFF)
     """The codes that ``force`` overrules."""
-    ALL = (MISSING, CURRENT, PAUSED, NO_BUILD, UNKNOWN, FORMAT, ELSEWHERE, NO_FILE, UPLOADING, BACKOFF)
+    ALL = (MISSING, CURRENT, PAUSED, NO_BUILD, UNKNOWN, FORMAT, ELSEWHERE, NO_FILE, UPLOADING, UNTESTED, BACKOFF)
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ def judge_upload(view: ImagesView, provider_name: str, image: str, *, holding: b
     """
     state = view.image(image)
     image_format = view.provider_formats.get(provider_name, "")
-    build = candidate(state, image_format)
+    build = candidate(state, image_format, view.now, provider_name)
     code, reason, at = _verdict(view, provider_name, state, image_format, build, holding)
     first = not any(state.has_ready_upload(ready.id, provider_name) for ready in state.ready_builds)
     file = image_file(image, build.id, image_format) if build is not None else ""
@@ -90,9 +92,14 @@ def judge_upload(view: ImagesView, provider_name: str, image: str, *, holding: b
     )
 
 
-def candidate(state: ImageState, image_format: str) -> Build | None:
-    """Return the newest ready build that has *image_format*."""
-    return next((build for build in state.ready_builds if image_format in build.formats), None)
+def candidate(state: ImageState, image_format: str, now: float, provider: str) -> Build | None:
+    """Return the newest ready build that has *image_format* and may be used at the provider."""
+    return next((build for build in _usable(state, now, provider) if image_format in build.formats), None)
+
+
+def _usable(state: ImageState, now: float, provider: str) -> list[Build]:
+    """Return the ready builds that may be used at a provider, the newest first."""
+    return [build for build in state.ready_builds if state.verdict(build.id).is_used(now, provider)]
 
 
 def _verdict(
@@ -100,9 +107,10 @@ def _verdict(
 ) -> Verdict:
     if view.config.providers[provider_name].diskimages[state.name].pause:
         return UploadCode.PAUSED, "paused in the provider's configuration", None
-    ready = state.ready_builds
+    ready = _usable(state, view.now, provider_name)
     if not ready:
-        return UploadCode.NO_BUILD, "there is no ready build", None
+        why = "no ready build may be used" if state.ready_builds else "there is no ready build"
+        return UploadCode.NO_BUILD, why, None
     there = next((place for place, each in enumerate(ready) if state.has_ready_upload(each.id, provider_name)), None)
     if there == 0:
         return UploadCode.CURRENT, "the newest ready build is already uploaded", None
@@ -113,9 +121,20 @@ def _verdict(
     if there is not None and there <= ready.index(build):
         return UploadCode.FORMAT, f"no build newer than the uploaded one has {image_format}", None
     if not holding and _is_under_way(view, state, build, provider_name):
-        return UploadCode.UPLOADING, "being uploaded", None
+        return UploadCode.UPLOADING, _progress(state, build, provider_name), None
+    other = other_under_test(view, state, build, provider_name, holding=holding)
+    why = f"build {other} is being tested there" if other else waits_for_test(view, state, build, provider_name)
+    if why:
+        return UploadCode.UNTESTED, why, None
     wanted = image_file(state.name, build.id, image_format)
     return _missing_file(view, build, wanted) or _missing(view, state, build, provider_name)
+
+
+def _progress(state: ImageState, build: Build, provider: str) -> str:
+    """Return what happens to an upload that is under way."""
+    gate = state.gates.get(provider)
+    tested = gate is not None and gate.build == build.id and not gate.outcome
+    return f"being tested: {gate.note or 'the test begins'}" if gate is not None and tested else "being uploaded"
 
 
 def _is_under_way(view: ImagesView, state: ImageState, build: Build, provider: str) -> bool:
@@ -163,7 +182,7 @@ def judge_choice(
         return case
     state = view.image(image)
     image_format = view.provider_formats.get(provider, "")
-    build = candidate(state, image_format) if build_id is None else state.build(build_id)
+    build = candidate(state, image_format, view.now, provider) if build_id is None else state.build(build_id)
     file = image_file(image, build.id, image_format) if build is not None else ""
     code, reason, at = _chosen_verdict(view, case, build, build_id, file, holding)
     due = code == UploadCode.MISSING or (force and code in UploadCode.OVERRULED)

@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Optional, TypeVar
 
+from ..model.build_verdict import NONE, BuildVerdict
 from ..model.cloud import Image
 from ..model.config.types import NodepoolConfig, Provider
+from ..model.gate import GateRecord
 from ..model.image import (
     Build,
     BuildState,
@@ -67,6 +69,10 @@ class ImageState:
     """UNIX time at which a build was requested."""
     upload_failures: Mapping[str, Failures] = field(default_factory=dict)
     """Provider → failed uploads in a row."""
+    verdicts: Mapping[str, BuildVerdict] = field(default_factory=dict)
+    """Build id → what is decided about it."""
+    gates: Mapping[str, GateRecord] = field(default_factory=dict)
+    """Provider → the test of an upload there."""
 
     def build(self, build_id: str) -> Build | None:
         """Return the build with that id."""
@@ -83,6 +89,14 @@ class ImageState:
         """The build that was begun last of those in state building."""
         building = (build for build in self.builds if build.state == BuildState.BUILDING)
         return max(building, key=lambda build: (build.born, build.id), default=None)
+
+    def verdict(self, build_id: str) -> BuildVerdict:
+        """Return what is decided about a build; an empty verdict if nothing is."""
+        return self.verdicts.get(build_id, NONE)
+
+    def is_usable(self, build_id: str, now: float) -> bool:
+        """Return False for a build from which no nodes may be made anywhere."""
+        return self.verdict(build_id).is_used(now)
 
     def uploads_of(self, build_id: str, provider: str | None = None) -> list[Upload]:
         """Return the uploads of a build to *provider*, or to all providers."""

@@ -9,6 +9,7 @@ marked as deleting is deleted in spite of this.
 
 * An upload whose image is not in the cloud any more does not count, and its record is deleted.
 * When a provider has several ready uploads of one build, only the one that became ready last stays: launchers use it.
+* Of an image with a gate, builds that were not tested do not count among the two; the newest one is kept in addition.
 * Uploads at providers that are not in this configuration are left to other builders. A build stays as long as it has
   uploads.
 * What no configuration lists any more is deleted. Other builders' lists count as the own one; a live builder that does
@@ -26,6 +27,7 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from ..model.config.gate_labels import gate_of
 from ..model.image import (
     Build,
     BuildState,
@@ -33,6 +35,7 @@ from ..model.image import (
     UploadState,
 )
 from ..model.lines import joined, span, word_for
+from .gating import kept_with_gate
 from .image_snapshot import (
     ImageState,
     ImagesView,
@@ -152,7 +155,11 @@ def abandoned_builds(view: ImagesView) -> list[Build]:
 
 def kept_builds(view: ImagesView, state: ImageState) -> Sequence[Build]:
     """Return the current and the previous build of an image; none when no builder lists the image."""
-    return state.ready_builds[:KEPT] if view.lists(state.name) else ()
+    if not view.lists(state.name):
+        return ()
+    if gate_of(view.config, state.name) is not None:
+        return kept_with_gate(view, state, KEPT)
+    return state.ready_builds[:KEPT]
 
 
 def kept_uploads(state: ImageState, provider: str, lost: Container[str] = ()) -> list[Upload]:

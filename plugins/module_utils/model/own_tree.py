@@ -18,6 +18,7 @@ COUNTERS = "counters"
 DECLINES = "declines"
 DRAIN = "drain"
 FREEZES = "freezes"
+GATES = "image-gates"
 HEARTBEATS = "heartbeats"
 KNOWN_POOLS = "pools"
 LAUNCHES = "launches"
@@ -76,6 +77,7 @@ OWN_TREE = (
     Part(BUILD_NOTES, "image", "", BUILDER, "failures of its builds, their sizes and duration"),
     Part(UPLOAD_NOTES, "provider, image", BY_NAME, BUILDER, "failures of the uploads"),
     Part(VERDICTS, "image", "", ALL, "builds that are approved, or not to be used, and why"),
+    Part(GATES, "provider, image", BY_NAME, BUILDER, "the test of the newest upload, and its results"),
     Part(LAUNCHES, "node", "provider", LAUNCHER, "launches in progress"),
     Part(LEASE_LOCKS, "hash of a lease", "", REQUESTOR, "their locks"),
     Part(LEASES, "lease", "", REQUESTOR, "their nodes and requests"),

@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..clients.known_hosts import known_hosts_lines
 from ..model import connection
 from ..model.cloud import META_GROUPS
 from ..model.node import DEFAULT_PORT, NodeState
-from .known_hosts import known_hosts_lines
 
 GROUPS = ("provider", "label", "pool", "image", "az", "status", "state", "lease")
 """Keys of a row, and prefixes of the groups by their values. ``state`` is from the node record, ``status`` from the

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..clients.known_hosts import known_hosts_lines
 from ..clients.marked_file import is_marked_file, remove_marked, write_marked
 from ..model.errors import ConfigError
-from .known_hosts import known_hosts_lines
 
 _ID = re.compile(r"\d{1,20}", re.ASCII)
 _GROUP = re.compile(r"[^A-Za-z0-9_]")

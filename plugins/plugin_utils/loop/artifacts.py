@@ -5,25 +5,25 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.runner_artifacts import (
+    FAILURES,
+    complaint,
+    runner_events,
+)
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.settings import Settings
 
-EVENTS = 200
-"""Number of the latest events that are read."""
-LARGEST = 20_000_000
 LONGEST = 400
 """Characters of a line for people."""
 LONGEST_SUMMARY = 4000
 SHOWN = 10
 """Most failures, problems and waits in the closing line. The cycle's own lines have all of them."""
-FAILURES = ("runner_on_failed", "runner_on_unreachable", "error")
 MEBIBYTE = 1024 * 1024
 
 
@@ -38,7 +38,7 @@ class ClosingLine:
 def closing_line(folder: Path, *, well: bool) -> ClosingLine:
     """Return the summary of the module, or else the last text of a debug task, or why the cycle failed; "" for none."""
     spoken = ClosingLine()
-    for event in _events(folder / "job_events"):
+    for event in runner_events(folder / "job_events"):
         data = event.get("event_data") or {}
         result = data.get("res") or {}
         message = result.get("msg") if isinstance(result, dict) else None
@@ -51,7 +51,10 @@ def closing_line(folder: Path, *, well: bool) -> ClosingLine:
                 return _of_summary(summary)
             if not spoken.text and _is_debug(data) and isinstance(message, str):
                 spoken = ClosingLine(_line(message))
-    return spoken if well else ClosingLine(_line(_complaint(folder)))
+    if well:
+        return spoken
+    runner_log = folder.parent.parent / "runner.log"
+    return ClosingLine(_line(complaint(folder / "stdout", folder / "stderr", runner_log)))
 
 
 def _of_summary(summary: dict[str, Any]) -> ClosingLine:
@@ -65,41 +68,6 @@ def _of_summary(summary: dict[str, Any]) -> ClosingLine:
 
 def _is_debug(data: dict[str, Any]) -> bool:
     return str(data.get("resolved_action") or data.get("task_action", "")).rsplit(".", 1)[-1] == "debug"
-
-
-def _events(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield the latest events, newest first."""
-    numbered = []
-    try:
-        for entry in os.scandir(folder):
-            number = entry.name.partition("-")[0]
-            if number.isdigit() and entry.name.endswith(".json"):
-                numbered.append((int(number), entry.path))
-    except OSError:
-        return
-    for _number, path in sorted(numbered, reverse=True)[:EVENTS]:
-        try:
-            if os.path.getsize(path) <= LARGEST:
-                found = json.loads(Path(path).read_text("utf-8"))
-                if isinstance(found, dict):
-                    yield found
-        except (OSError, ValueError):
-            continue
-
-
-def _complaint(folder: Path) -> str:
-    """Return what Ansible or ansible-runner wrote when there is no event."""
-    lines: list[str] = []
-    for path in (folder / "stdout", folder / "stderr", folder.parent.parent / "runner.log"):
-        try:
-            with path.open("rb") as file:
-                file.seek(max(0, path.stat().st_size - 8192))
-                lines += file.read().decode("utf-8", "replace").splitlines()
-        except OSError:
-            continue
-    told = [line.strip() for line in lines if line.strip()]
-    errors = [line for line in told if "ERROR" in line or "rror:" in line]
-    return (errors or told or [""])[-1]
 
 
 def _line(text: object, longest: int = LONGEST) -> str:

@@ -13,11 +13,11 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.known_hosts import known_hosts_lines
 from ansible_collections.stackci.nodepool.plugins.module_utils.model import connection
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import NodepoolError, UnknownName
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import amount
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import DEFAULT_PORT
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.known_hosts import known_hosts_lines
 
 from .commands import LEASE_INFO, NODE_INFO
 

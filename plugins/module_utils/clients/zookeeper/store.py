@@ -11,6 +11,7 @@ from typing import Self
 from ...model.config.types import ZooKeeperSettings
 from .build_verdicts import BuildVerdicts
 from .components import Components
+from .gate_records import Gates
 from .image_records import Images
 from .link import paths
 from .link.batch import Batch
@@ -39,6 +40,7 @@ class Store:
         self.images = Images(self._session)
         self.components = Components(self._session)
         self.own = OwnDocuments(self._session)
+        self.gates = Gates(self.own)
         self.raw_images = RawImages(self._session)
 
     def open(

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from . import types
 from .drivers import OURS
+from .gate_labels import with_gates
 from .inheritance import merged
 from .options import (
     LABEL,
@@ -50,7 +51,8 @@ def build(
     config = _made(types.NodepoolConfig, whole, above, path=path, warnings=tuple(warnings))
     servers = _with_one_chroot(config.zookeeper.servers)
     providers = {name: _offering(provider) for name, provider in config.providers.items()}
-    return replace(config, zookeeper=replace(config.zookeeper, servers=servers), providers=providers)
+    whole_config = replace(config, zookeeper=replace(config.zookeeper, servers=servers), providers=providers)
+    return with_gates(whole_config)
 
 
 def _made(cls: type[T], item: Raw, above: Mapping[str, Any], **more: Any) -> T:

@@ -18,6 +18,7 @@ from typing import Any
 
 from ..resources import Limits
 from .drivers import OTHER_DRIVERS, OURS
+from .gate_settings import CANARY_PREFIX, GateSettings
 from .launch_settings import LaunchSettings
 from .limit_keys import (
     LIMITS,
@@ -68,7 +69,7 @@ from .options import (
     section,
 )
 
-BOTH, NAMED = (NODEPOOL, SECURE), (NODEPOOL, SETTINGS)
+BOTH, NAMED, EVERYWHERE = (NODEPOOL, SECURE), (NODEPOOL, SETTINGS), (NODEPOOL, SECURE, SETTINGS)
 WINRM_PORT = 5986
 CONFIG_DRIVE = "Give servers a config drive; the cloud's choice when absent."
 IMAGE_ACCOUNT = "Account that Ansible uses on the node."
@@ -217,7 +218,7 @@ class Label:
 class Diskimage:
     """A top-level diskimage after inheritance (abstract ones are not in the configuration's mapping)."""
 
-    name: str = needed_text("Name of the image.", files=BOTH, **ZNODE_NAME)
+    name: str = needed_text("Name of the image.", files=EVERYWHERE, **ZNODE_NAME)
     elements: tuple[str, ...] = texts("Elements of diskimage-builder.", inherits=APPENDED)
     env_vars: Mapping[str, str] = mapping(
         "Environment of the build; values are text: put numbers in quotes. Those in secure.conf override these and are "
@@ -245,6 +246,9 @@ class Diskimage:
     )
     tags: tuple[str, ...] = tags_of("metadata")
     """Glance's tags of the image in every cloud; ``tags`` of *metadata* in nodepool.yaml."""
+    gate: GateSettings | None = part(
+        "Test of each new upload before nodes are made from it.", GateSettings, inherits=PARENT, files=(SETTINGS,)
+    )
 
 
 @section("diskimage", "A diskimage that is uploaded to this provider.")
@@ -332,6 +336,11 @@ class PoolLabel:
     networks: tuple[str, ...] = texts("Names or ids of networks.", inherits=POOL)
     host_key_checking: bool = switch("Wait until the node answers by ssh.", True, inherits=POOL)
     launches: LaunchSettings = joined(LaunchSettings)
+
+    @property
+    def is_canary(self) -> bool:
+        """True for the label of a gate whose nodes are made from the upload that is tested."""
+        return self.diskimage is not None and self.name == CANARY_PREFIX + self.diskimage
 
     @property
     def image_name(self) -> str:
@@ -451,7 +460,7 @@ class NodepoolConfig:
         "Held nodes are released after this; 0 or less switches it off.", 0, least=-MOST_SECONDS, read=at_least(0)
     )
     labels: Mapping[str, Label] = parts("Labels that can be asked for.", Label, files=NAMED)
-    diskimages: Mapping[str, Diskimage] = parts("Images that are built here.", Diskimage, files=BOTH)
+    diskimages: Mapping[str, Diskimage] = parts("Images that are built here.", Diskimage, files=EVERYWHERE)
     providers: Mapping[str, Provider] = parts("Clouds to use.", Provider, files=NAMED)
     tenant_limits: Mapping[str, Limits] = parts(
         "Limits for the nodes of one tenant.",

@@ -144,6 +144,8 @@ def image_state(store: Store, name: str, providers: Iterable[str]) -> ImageState
             for provider in providers
             if (document := store.own.get(upload_notes_path(provider, name))) is not None
         },
+        verdicts=store.verdicts.of_image(name),
+        gates={provider: found for provider in providers if (found := store.gates.get(provider, name)) is not None},
     )
 
 

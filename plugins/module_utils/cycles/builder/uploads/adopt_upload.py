@@ -22,6 +22,7 @@ from ....imaging.due_uploads import (
     UploadCode,
     judge_upload,
 )
+from ....imaging.gating import needs_gate
 from ....imaging.image_snapshot import ImagesView
 from ....model.cloud import IMAGE_UPLOAD, Image
 from ....model.errors import CloudImageBroken, ImageFileError
@@ -66,6 +67,8 @@ def _wanted(view: ImagesView, upload: Upload) -> UploadCase | None:
     """Return the case of the upload, if its build is the one that would be uploaded now; otherwise None."""
     provider = view.config.providers.get(upload.provider)
     if provider is None or upload.image not in provider.diskimages or provider.post_upload_hook:
+        return None
+    if needs_gate(view, upload):
         return None
     case = judge_upload(view, upload.provider, upload.image, holding=True)
     missing = case.code in (UploadCode.MISSING, UploadCode.BACKOFF)

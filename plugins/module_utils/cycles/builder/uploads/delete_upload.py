@@ -100,6 +100,7 @@ def _delete(context: UploadContext, upload: Upload, patience: float, progress: C
         images_dir=context.images_dir,
         site=site_of(store, create=False),
         view=lambda key: context.view(time.time(), frozenset()),
+        config=lambda: context.config,
         say=progress,
         store_patience=patience,
         hook_timeout=0.0,

@@ -26,6 +26,7 @@ from ....clients.openstack.cloud_images import (
 )
 from ....clients.openstack.disk_file import DiskFile
 from ....imaging.due_uploads import UploadCase
+from ....imaging.gating import is_overtaken, needs_gate
 from ....imaging.image_snapshot import ImagesView
 from ....model.cloud import (
     IMAGE_BUILD,
@@ -49,6 +50,7 @@ from ....model.image import (
 )
 from ....model.lines import Line, Subject, Trouble
 from ..context.record_lock import RecordLost
+from .gate_run import Gate, GateLeft, GateRejected
 from .upload_claim import UploadClaim
 from .upload_progress import (
     UploadProgress,
@@ -71,6 +73,8 @@ class Ended:
     """Another builder uploads the image, or the upload is not needed any more."""
     STOPPED = "stopped"
     """The cycle was stopped during the upload; image and record are removed, if the cloud deletes the image."""
+    UNDECIDED = "undecided"
+    """The cycle ends before the upload's gate has decided: the next one goes on."""
     LEFT = "left"
     """ZooKeeper could not be reached: the next cycle finds the record."""
 
@@ -152,17 +156,23 @@ class UploadRun:
             if not store.images.knows_uploads(job.case.image, job.build.id, job.provider.name):
                 # The former holder of the lock may have written records that the cache does not show yet.
                 return self._result(Ended.SKIPPED, "something has just changed")
-            case = job.judge(self._resources.view(job.key))
-            if not case.due or case.build is None or case.build.id != job.build.id:
-                return self._result(Ended.SKIPPED, case.reason)
-            upload.set_state(UploadState.UPLOADING, self._resources.clock())
-            claim.create()
-            self._say(f"uploading build {job.build.id}, upload {upload.id}")
-            return self._outcome(claim)
+            why = self._begin(claim)
+            return self._result(Ended.SKIPPED, why) if why else self._outcome(claim)
         except StoreError as error:
             return self._result(Ended.LEFT, str(error), upload)
         finally:
             claim.release()
+
+    def _begin(self, claim: UploadClaim) -> str:
+        """Create the record; return why there is nothing to upload, "" if it was created."""
+        job, upload = self._job, claim.upload
+        case = job.judge(self._resources.view(job.key))
+        if not case.due or case.build is None or case.build.id != job.build.id:
+            return case.reason
+        upload.set_state(UploadState.UPLOADING, self._resources.clock())
+        claim.create()
+        self._say(f"uploading build {job.build.id}, upload {upload.id}")
+        return ""
 
     def _record(self) -> Upload:
         """Return the record of a new upload, which has the login fields from the start, as Nodepool's does."""
@@ -180,6 +190,7 @@ class UploadRun:
         upload = claim.upload
         try:
             self._fill(claim)
+            self._pass_gate(claim)
             upload.set_state(UploadState.READY, self._resources.clock())
             claim.write()
         except RecordLost as error:
@@ -187,6 +198,8 @@ class UploadRun:
             if not self._is_recorded(upload):
                 self._clean(upload)
             return self._result(Ended.FAILED, str(error), upload)
+        except GateLeft as error:
+            return self._result(Ended.UNDECIDED, str(error), upload)
         except StoreError:
             raise
         except NodepoolError as error:
@@ -204,6 +217,19 @@ class UploadRun:
         return self._result(Ended.DONE, "", upload)
 
     # -- the steps ------------------------------------------------------------------------------------------------
+
+    def _pass_gate(self, claim: UploadClaim) -> None:
+        """Test the upload if it has a gate.
+
+        :raises GateRejected: it must not become ready.
+        :raises GateLeft: the cycle ends before that is decided.
+        """
+        key = self._job.key
+        if needs_gate(self._resources.view(key), claim.upload):
+            self._resources.waits(key)
+            Gate(claim, self._resources).run()
+            if is_overtaken(self._resources.view(key), claim.upload):
+                raise GateRejected("a newer build is ready there already")
 
     def _fill(self, claim: UploadClaim) -> None:
         job, upload, images = self._job, claim.upload, self._client.images

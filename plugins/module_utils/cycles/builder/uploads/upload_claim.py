@@ -63,6 +63,18 @@ class UploadClaim:
         self._images.create_upload(self.upload, held=self._lock.held)
         self._stored = self.upload.to_bytes()
 
+    def take_over(self) -> None:
+        """Take the record as it is stored: another cycle has begun the upload."""
+        self._stored = self.upload.to_bytes()
+
+    def keep(self) -> None:
+        """Take the lock again if the session that held it is lost.
+
+        :raises RecordLost: the record is not ours any more.
+        :raises StoreError: ZooKeeper could not be reached for too long.
+        """
+        self._insist(lambda held: None)
+
     def write(self) -> None:
         """Store the current record.
 

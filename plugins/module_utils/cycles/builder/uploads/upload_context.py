@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ....clients.diskimage_builder.images_dir import ImagesDir
 from ....clients.openstack.cloud_client import CloudClient
 from ....clients.zookeeper.store import Store
-from ....imaging.due_uploads import UploadCase, judge_choice, missing_first
+from ....imaging.due_uploads import UploadCase, UploadCode, judge_choice, missing_first
 from ....imaging.image_snapshot import ImagesView
 from ....imaging.retention import (
     DeleteUpload,
@@ -19,14 +19,17 @@ from ....imaging.retention import (
     MarkBuild,
     plan_deletions,
 )
+from ....model.config.gate_labels import gate_of
 from ....model.config.types import NodepoolConfig
 from ....model.errors import CloudAuthError, ConfigError
+from ....model.image import Build, Upload
 from ..context.builder_options import UploadOptions
 from ..context.observe_images import (
     local_files,
     provider_formats,
     view_images,
 )
+from .upload import UploadJob
 
 
 class UploadContext:
@@ -100,6 +103,25 @@ class UploadContext:
         """Return the case of an upload; *holding*: this cycle has its lock."""
         force = (image, provider) in self.forced
         return judge_choice(view, provider, image, build_id=self.options.build_id, force=force, holding=holding)
+
+    def job(self, case: UploadCase, build: Build) -> UploadJob:
+        """Return the job of an upload."""
+        return UploadJob(
+            case=case,
+            build=build,
+            provider=self.config.providers[case.provider],
+            diskimage=self.config.diskimages[case.image],
+            judge=lambda view: self.judge(view, case.provider, case.image),
+        )
+
+    def resumable(self, upload: Upload, cases: Iterable[UploadCase]) -> UploadCase | None:
+        """Return the case of an abandoned upload whose gate had begun, if its build would be uploaded now."""
+        gate = self.store.gates.get(upload.provider, upload.image)
+        if gate is None or not gate.is_of(upload) or gate_of(self.config, upload.image) is None:
+            return None
+        found = [case for case in cases if (case.provider, case.image) == (upload.provider, upload.image)]
+        wanted = (case for case in found if case.code in (UploadCode.MISSING, UploadCode.BACKOFF, UploadCode.NO_FILE))
+        return next((case for case in wanted if case.build is not None and case.build.id == upload.build_id), None)
 
     def cases(self, view: ImagesView) -> list[UploadCase]:
         """Return the cases of all chosen uploads; images that a provider does not have at all come first."""

@@ -14,6 +14,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+from ....clients.openstack.cloud_client import CloudClient
 from ....clients.statsd import Sink
 from ....clients.zookeeper.link import paths
 from ....imaging.due_uploads import UploadCase, UploadCode
@@ -26,6 +27,7 @@ from ....imaging.retention import (
     MarkBuild,
 )
 from ....model.errors import StoreError
+from ....model.image import Upload
 from ....model.lines import Line, Subject, Trouble, amount
 from ....model.own_tree import SITE, UPLOAD_NOTES
 from ...frame.clock import SteadyClock
@@ -58,6 +60,7 @@ from .deletion import (
     mark_build,
 )
 from .presence import Presence
+from .resume_upload import ResumedUpload
 from .upload import (
     Ended,
     UploadJob,
@@ -72,7 +75,7 @@ from .upload_report import (
     problems_of,
 )
 from .upload_resources import UploadResources
-from .upload_workers import DELETION, UPLOAD, UploadWorkers
+from .upload_workers import DELETION, TEST, UPLOAD, UploadWorkers
 
 LONGEST_WAIT = 10.0
 """Largest number of seconds between two passes without events."""
@@ -138,6 +141,8 @@ class UploadsCycle(Work):
             images_dir=context.images_dir,
             site=site_of(context.store, create=True),
             view=lambda key: context.view(clock(), self._workers.keys - {key}),
+            config=lambda: context.config,
+            waits=lambda key: self._workers.become(key, TEST),
             say=say,
             store_patience=context.config.zookeeper.timeout + UPLOAD_GRACE,
             hook_timeout=context.options.hook_timeout,
@@ -229,6 +234,7 @@ class UploadsCycle(Work):
         """
         self._look(now)
         if not begin:
+            self._resources.ending.set()
             return True
         check_tree(self._context.store, self._resources.site)
         self._identity.check()
@@ -300,15 +306,27 @@ class UploadsCycle(Work):
         if now < self._not_before.get(key, 0.0):
             return True
         self._not_before.pop(key, None)
-        job = UploadJob(
-            case=case,
-            build=case.build,
-            provider=context.config.providers[case.provider],
-            diskimage=context.config.diskimages[case.image],
-            judge=lambda view: context.judge(view, case.provider, case.image),
-        )
+        job = context.job(case, case.build)
         self._workers.start(UPLOAD, key, UploadRun(job, client, self._resources).run, lambda got: self._take(job, got))
         self._tell_at = 0.0
+        return True
+
+    def _resume(self, upload: Upload, client: CloudClient, now: float) -> bool:
+        """Go on with the gate of an abandoned upload; return False if there is none to go on with."""
+        case = self._context.resumable(upload, self._cases)
+        if case is None or case.build is None or upload.path in self._tries:
+            return False
+        job, key = self._context.job(case, case.build), (upload.build_id, upload.provider)
+        if key in self._workers.keys or now < self._not_before.get(key, 0.0):
+            return True
+        run = ResumedUpload(upload, job, client, self._resources).run
+
+        def take(outcome: UploadResult | Exception) -> None:
+            if isinstance(outcome, Exception) or outcome.ended == Ended.SKIPPED:
+                self._put_off(upload.path, "its gate cannot be gone on with")
+            self._take(job, outcome)
+
+        self._workers.start(TEST, key, run, take)
         return True
 
     def _tell_images(self, now: float) -> None:
@@ -342,7 +360,7 @@ class UploadsCycle(Work):
             self._say(Trouble(f"{job.name}: upload failed: {why}", **job.subject))
             outcome = UploadResult(job.case, Ended.FAILED, why)
         self._account.upload(outcome)
-        if outcome.ended == Ended.LEFT:
+        if outcome.ended in (Ended.LEFT, Ended.UNDECIDED):
             self._not_before[job.key] = self._inbox.clock() + LEFT_PAUSE
         if outcome.ended in (Ended.DONE, Ended.FAILED):
             ready = outcome.ended == Ended.DONE
@@ -391,6 +409,8 @@ class UploadsCycle(Work):
             why = self._context.problems.get(upload.provider, "")
             self._account.deletion(DeletionResult(upload, planned.code, False, why), planned)
             return False
+        if planned.code == DeletionCode.ABANDONED and self._resume(upload, client, now):
+            return True
         if key in self._workers.keys or not self._workers.has_room(DELETION, upload.provider):
             return True
         self._workers.start(

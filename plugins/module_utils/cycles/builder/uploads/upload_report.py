@@ -54,7 +54,7 @@ class UploadsAccount:
             self.done.append({**row, "compared": list(result.compared)})
         elif result.ended == Ended.STOPPED:
             self.stopped.append(row)
-        elif result.ended != Ended.SKIPPED:
+        elif result.ended not in (Ended.SKIPPED, Ended.UNDECIDED):
             self.failed.append({**row, "error": result.why})
 
     def deletion(self, result: DeletionResult, planned: DeleteUpload) -> None:

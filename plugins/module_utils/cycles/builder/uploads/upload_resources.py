@@ -16,6 +16,7 @@ from ....clients.diskimage_builder.images_dir import CHECKSUMS, ImagesDir
 from ....clients.openstack.disk_file import DiskFile
 from ....clients.zookeeper.store import Store
 from ....imaging.image_snapshot import ImagesView
+from ....model.config.types import NodepoolConfig
 from ....model.errors import NodepoolError
 
 
@@ -30,6 +31,9 @@ class UploadResources:
     :param site: the id of the tree.
     :param view: returns the current state of all images; the upload with the given (build id, provider) does not count
         as being under way in this cycle.
+    :param config: returns the present configuration.
+    :param waits: takes the (build id, provider) of an upload that waits for its gate: it does not count as one more
+        upload to the provider.
     :param say: takes a line for the operator.
     :param store_patience: seconds for which a write waits for ZooKeeper.
     """
@@ -38,13 +42,17 @@ class UploadResources:
     images_dir: ImagesDir
     site: str
     view: Callable[[tuple[str, str] | None], ImagesView]
+    config: Callable[[], NodepoolConfig]
     say: Callable[[str], None]
     store_patience: float
     hook_timeout: float
+    waits: Callable[[tuple[str, str]], None] = lambda key: None
     clock: Callable[[], float] = time.time
     steady: Callable[[], float] = time.monotonic
     sleeper: Callable[[float], None] = time.sleep
     interrupted: threading.Event = field(default_factory=threading.Event)
+    ending: threading.Event = field(default_factory=threading.Event)
+    """Set after the deadline of the cycle: work is finished, but nothing new is begun or waited for."""
     checksums: Checksums = field(init=False)
     _told: set[tuple[str, ...]] = field(init=False, default_factory=set)
 

@@ -18,6 +18,8 @@ Key = tuple[str, str]
 UPLOAD = "upload"
 DELETION = "deletion"
 CHECK = "check"
+TEST = "test"
+"""An upload that waits for its gate; any number of them."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -50,6 +52,12 @@ class UploadWorkers:
         with self._lock:
             running = sum(name == kind for key, name in self._busy.items() if key[1] == provider)
         return running < self._width[kind]
+
+    def become(self, key: Key, kind: str) -> None:
+        """Count work under way as another kind from now on."""
+        with self._lock:
+            if key in self._busy:
+                self._busy[key] = kind
 
     def start(self, kind: str, key: Key, work: Callable[[], R], take: Callable[[R | Exception], None]) -> None:
         """Run *work* in a thread; *take* gets its result, or the exception that it should not have raised."""

@@ -20,7 +20,7 @@ from ....model.config.types import (
     PoolLabel,
 )
 from ....model.errors import CloudRefused
-from ....model.image import Upload
+from ....model.image import Upload, UploadState
 from ....model.reasons import Reason
 from ..provider.actor import ProviderActor
 from ..provider.facts import Fact
@@ -56,7 +56,8 @@ def ask_about(context: Context, actor: ProviderActor, pool: Pool, label: PoolLab
         return
     if not lacks and pool.auto_floating_ip:
         known.networks.want(now, max_age)
-    ask_for_image(context, actor, context.config.image_settings(actor.provider, label), max_age)
+    if not label.is_canary:
+        ask_for_image(context, actor, context.config.image_settings(actor.provider, label), max_age)
 
 
 def ask_for_image(context: Context, actor: ProviderActor, settings: ImageSettings, max_age: float | None) -> None:
@@ -134,6 +135,10 @@ def image_of(
     """Return (id in the cloud, upload record, why there is no image)."""
     figures = {"where": where, "label": label.name, "image": settings.name}
     now, lost = context.now(), actor.known.denials.images
+    if label.is_canary:
+        upload = _under_test(context, settings.name, actor.provider.name)
+        lack = Reason(reasons.NO_IMAGE, figures) if upload is None else None
+        return (upload.external_id if upload is not None else None), upload, lack
     if settings.kind == "diskimage":
         images = context.store.images
         upload = newest_usable(context, settings.name, actor.provider.name, lost.ids(now))
@@ -179,6 +184,15 @@ def _unused(context: Context, provider: str, figures: dict[str, str]) -> Reason 
         return None
     text = context.store.verdicts.of_build(upload.image, upload.build_id).text(context.now(), provider)
     return Reason(reasons.BUILD_UNUSED, {**figures, "build": upload.build_id, "text": text})
+
+
+def _under_test(context: Context, image: str, provider: str) -> Upload | None:
+    """Return the upload that the gate of an image tests at a provider; None if it tests none."""
+    gate = context.store.gates.get(provider, image)
+    if gate is None or gate.outcome:
+        return None
+    uploads = context.store.images.uploads(image, provider)
+    return next((each for each in uploads if gate.is_of(each) and each.state == UploadState.UPLOADING), None)
 
 
 def _chosen(settings: ImageSettings, fact: Fact[list[Image]]) -> tuple[Image | None, CloudRefused | None]:

@@ -67,7 +67,7 @@ def _seen(context: Context, actor: ProviderActor, label: PoolLabel) -> list[Imag
 def _labels(actor: ProviderActor) -> Iterator[tuple[Pool, PoolLabel]]:
     for pool in actor.provider.pools.values():
         for label in pool.labels.values() if pool.max_servers > 0 else ():
-            if label.diskimage is not None:
+            if label.diskimage is not None and not label.is_canary:
                 yield pool, label
 
 

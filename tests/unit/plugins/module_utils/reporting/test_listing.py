@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.known_hosts import (
+    known_hosts_lines,
+    write_known_hosts,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import (
     NodepoolConfig,
     Provider,
     ZooKeeperSettings,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudUnavailable, ConfigError
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.known_hosts import (
-    known_hosts_lines,
-    write_known_hosts,
-)
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.listing import (
     fetch_all,
     sources_of_clouds,

@@ -68,6 +68,7 @@ class World:
             images_dir=ImagesDir(str(folder)),
             site="a" * 32,
             view=lambda key: self.view(),
+            config=lambda: self.view().config,
             say=lambda line: None,
             store_patience=1.0,
             hook_timeout=1.0,

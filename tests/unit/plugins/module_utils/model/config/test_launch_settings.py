@@ -46,7 +46,7 @@ def test_only_the_file_of_our_own_has_these_options():
     own = {"boot-timeout", "launch-timeout", "scheduler-hints", "server-group"}
     assert keys(SETTINGS_SCHEMA) == {"name", *own}
     assert not keys(NODEPOOL_SCHEMA) & own
-    assert set(SETTINGS_SCHEMA["properties"]) == {"labels", "providers"}
+    assert set(SETTINGS_SCHEMA["properties"]) == {"labels", "diskimages", "providers"}
 
 
 def test_what_restricts_the_hosts_has_words():

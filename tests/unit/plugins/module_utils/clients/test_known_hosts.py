@@ -9,7 +9,7 @@ import os
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.known_hosts import (
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.known_hosts import (
     known_hosts_lines,
     write_known_hosts,
 )

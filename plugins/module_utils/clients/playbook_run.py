@@ -1,0 +1,179 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Runs a playbook of the operator on one node, by ansible-runner, and tells what came of it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..model.bounded_text import bounded
+from .runner_artifacts import FAILURES, complaint, runner_events
+
+PROGRAM = "ansible-runner"
+PACE = 0.2
+"""Seconds between two calls of *wanted*."""
+LEAVE = 10.0
+"""Seconds that a playbook gets to end when it is stopped."""
+LONGEST_REASON = 400
+IDENT = "play"
+_NOT_INHERITED = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "PYTHONPATH")
+_NOT_INHERITED_BEGINNINGS = ("AWX_", "RUNNER_", "ANSIBLE_STDOUT_CALLBACK", "ANSIBLE_CALLBACK")
+"""What an ansible-runner around this process has set for its own playbook."""
+
+
+@dataclass(frozen=True)
+class PlaybookEnd:
+    """How a playbook ended. *reason*: why it has not passed, in words."""
+
+    passed: bool
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class PlaybookRun:
+    """A playbook to run.
+
+    :param inventory: the inventory, as Ansible reads it from YAML.
+    :param known_hosts: lines of the file that *inventory* names as ``{folder}/known_hosts``.
+    :param log: path of the file for the output.
+    :param timeout: seconds.
+    """
+
+    playbook: str
+    inventory: Callable[[str], Mapping[str, Any]]
+    known_hosts: tuple[str, ...]
+    variables: Mapping[str, Any]
+    log: str
+    timeout: float
+
+    def run(self, wanted: Callable[[], bool] = lambda: True) -> PlaybookEnd:
+        """Run the playbook to its end; what it leaves in files is removed, except the log. Never raises OSError.
+
+        :param wanted: the playbook is stopped when this returns False.
+        """
+        program = shutil.which(PROGRAM, path=_programs())
+        if program is None:
+            return PlaybookEnd(
+                False, f"{PROGRAM} is not installed beside {sys.executable}: install it where the builder runs"
+            )
+        if not os.path.isfile(self.playbook):
+            return PlaybookEnd(False, f"the playbook {self.playbook} is not a file: correct gate in the settings")
+        try:
+            with tempfile.TemporaryDirectory(prefix="stackci-gate-") as folder:
+                return self._run(program, Path(folder), wanted)
+        except OSError as problem:
+            return PlaybookEnd(False, f"the playbook cannot be run: {problem}")
+
+    def _run(self, program: str, folder: Path, wanted: Callable[[], bool]) -> PlaybookEnd:
+        self._write(folder)
+        arguments = ["run", str(folder), "--playbook", self.playbook, "--ident", IDENT, "--quiet"]
+        with (folder / "runner.log").open("wb") as log:
+            process = subprocess.Popen(
+                [program, *arguments],
+                cwd=folder,
+                env=_environment(os.environ, folder),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+            try:
+                stopped = _wait(process, self.timeout, wanted)
+            finally:
+                _end(process)
+        artifacts = folder / "artifacts" / IDENT
+        self._keep(artifacts / "stdout", folder / "runner.log")
+        if stopped:
+            return PlaybookEnd(False, stopped)
+        return PlaybookEnd(True) if process.returncode == 0 else PlaybookEnd(False, _reason(artifacts, folder))
+
+    def _write(self, folder: Path) -> None:
+        for name in ("env", "inventory", "project", "tmp"):
+            (folder / name).mkdir(mode=0o700)
+        (folder / "known_hosts").write_text("".join(f"{line}\n" for line in self.known_hosts), encoding="utf-8")
+        (folder / "inventory" / "hosts.yml").write_text(json.dumps(self.inventory(str(folder))), encoding="utf-8")
+        (folder / "env" / "extravars").write_text(json.dumps(dict(self.variables)), encoding="utf-8")
+        # If this process is killed, the playbook still ends.
+        (folder / "env" / "settings").write_text(json.dumps({"job_timeout": int(self.timeout) + 1}), encoding="utf-8")
+
+    def _keep(self, *outputs: Path) -> None:
+        """Keep the output for people; a log that cannot be written is no reason to reject an image."""
+        with contextlib.suppress(OSError):
+            os.makedirs(os.path.dirname(self.log), exist_ok=True)
+            with open(self.log, "wb") as log:
+                for output in outputs:
+                    with contextlib.suppress(OSError):
+                        log.write(output.read_bytes())
+
+
+def _programs() -> str:
+    return os.pathsep.join((os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)))
+
+
+def _environment(inherited: Mapping[str, str], folder: Path) -> dict[str, str]:
+    temporary = str(folder / "tmp")
+    kept = {
+        name: value
+        for name, value in inherited.items()
+        if name not in _NOT_INHERITED and not name.startswith(_NOT_INHERITED_BEGINNINGS)
+    }
+    return {
+        **kept,
+        "PATH": _programs(),
+        "ANSIBLE_NOCOLOR": "1",
+        "ANSIBLE_RETRY_FILES_ENABLED": "0",
+        "TMPDIR": temporary,
+        "ANSIBLE_LOCAL_TEMP": temporary,
+    }
+
+
+def _wait(process: subprocess.Popen[bytes], timeout: float, wanted: Callable[[], bool]) -> str:
+    """Wait for the end; return why the playbook must be stopped, "" if it has ended."""
+    end = time.monotonic() + timeout
+    while process.poll() is None:
+        left = end - time.monotonic()
+        if left <= 0:
+            return f"the playbook did not end within {timeout:g} s"
+        if not wanted():
+            return "the playbook was stopped"
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(min(PACE, left))
+    return ""
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Stop ansible-runner, which stops its playbook; kill its process group if that takes too long."""
+    if process.poll() is not None:
+        return
+    process.terminate()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(LEAVE)
+    with contextlib.suppress(OSError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _reason(artifacts: Path, folder: Path) -> str:
+    """Return the failed task and its message; without one, what Ansible wrote last."""
+    for event in runner_events(artifacts / "job_events"):
+        data = event.get("event_data")
+        if event.get("event") in FAILURES and isinstance(data, dict) and not data.get("ignore_errors"):
+            result = data.get("res")
+            message = result.get("msg") if isinstance(result, dict) else None
+            said = str(message or event.get("stdout") or "it failed")
+            return bounded(f"task {str(data.get('task') or '')!r}: {said}", LONGEST_REASON)
+    said = complaint(artifacts / "stdout", artifacts / "stderr", folder / "runner.log")
+    return bounded(said or "the playbook failed without a word", LONGEST_REASON)

@@ -1,0 +1,52 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reads what ansible-runner leaves in its folder of artifacts."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+EVENTS = 200
+"""Most events that are read."""
+LARGEST = 20_000_000
+FAILURES = ("runner_on_failed", "runner_on_unreachable", "error")
+
+
+def runner_events(folder: Path) -> Iterator[dict[str, Any]]:
+    """Yield the latest events, newest first."""
+    numbered = []
+    try:
+        for entry in os.scandir(folder):
+            number = entry.name.partition("-")[0]
+            if number.isdigit() and entry.name.endswith(".json"):
+                numbered.append((int(number), entry.path))
+    except OSError:
+        return
+    for _number, path in sorted(numbered, reverse=True)[:EVENTS]:
+        try:
+            if os.path.getsize(path) <= LARGEST:
+                found = json.loads(Path(path).read_text("utf-8"))
+                if isinstance(found, dict):
+                    yield found
+        except (OSError, ValueError):
+            continue
+
+
+def complaint(*files: Path) -> str:
+    """Return what Ansible or ansible-runner wrote when there is no event."""
+    lines: list[str] = []
+    for path in files:
+        try:
+            with path.open("rb") as file:
+                file.seek(max(0, path.stat().st_size - 8192))
+                lines += file.read().decode("utf-8", "replace").splitlines()
+        except OSError:
+            continue
+    told = [line.strip() for line in lines if line.strip()]
+    errors = [line for line in told if "ERROR" in line or "rror:" in line]
+    return (errors or told or [""])[-1]

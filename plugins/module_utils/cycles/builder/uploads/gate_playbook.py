@@ -1,0 +1,102 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The playbook of a gate for one of its nodes: inventory, host keys, variables and log."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Collection
+from typing import Any
+
+from ....clients.known_hosts import known_hosts_lines
+from ....clients.playbook_run import PlaybookRun
+from ....model import connection
+from ....model.config.gate_settings import GateSettings
+from ....model.config.types import NodepoolConfig
+from ....model.image import Upload, is_build_id
+from ....model.node import DEFAULT_PORT, Node
+
+FOLDER = "gates"
+"""Folder of the logs, in build-log-dir."""
+_LOG = re.compile(r"(.+)-([0-9a-f]{32}|\d{10})-.+\.log")
+_BUILD = re.compile(r"/builds/([^/]+)/providers/")
+_DEFAULTS = (connection.DEFAULT, "auto")
+
+
+def log_path(config: NodepoolConfig, upload: Upload, number: int) -> str:
+    """Return the path of the log of a gate's node, which is the *number*-th one."""
+    name = f"{upload.image}-{upload.build_id}-{upload.provider}-{upload.id}-{number}.log"
+    return os.path.join(config.build_log_dir, FOLDER, name)
+
+
+def remove_logs(config: NodepoolConfig, image: str, builds: Collection[str]) -> None:
+    """Remove the logs of an image's builds that are gone. What cannot be removed stays.
+
+    :param builds: ids of the builds that exist.
+    """
+    folder = os.path.join(config.build_log_dir, FOLDER)
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return
+    for name in names:
+        match = _LOG.fullmatch(name)
+        if match and match[1] == image and is_build_id(match[2]) and match[2] not in builds:
+            try:
+                os.unlink(os.path.join(folder, name))
+            except OSError:
+                continue
+
+
+def playbook_for(
+    node: Node, kind: str, upload: Upload, gate: GateSettings, config: NodepoolConfig, log: str
+) -> PlaybookRun:
+    """Return the playbook to run on a node.
+
+    :param kind: what the node is for. The playbook sees it, and what the node is made from, as ``nodepool_gate``.
+    """
+    base = os.path.dirname(os.path.abspath(config.path))
+    port = connection.port(node.connection_port, DEFAULT_PORT)
+    address = connection.address(node.interface_ip)
+    keys = connection.host_keys(node.host_keys)
+    about = {"kind": kind, "image": upload.image, "build": _build_of(node), "provider": upload.provider}
+    private_key = os.path.join(base, gate.private_key) if gate.private_key else ""
+
+    def inventory(folder: str) -> dict[str, Any]:
+        variables = _variables(node, port, address, private_key, os.path.join(folder, "known_hosts") if keys else "")
+        return {"all": {"hosts": {f"np{node.id}": variables}}}
+
+    return PlaybookRun(
+        playbook=os.path.join(base, gate.playbook),
+        inventory=inventory,
+        known_hosts=tuple(known_hosts_lines(address, port, keys)),
+        variables={"nodepool_gate": about},
+        log=log,
+        timeout=gate.timeout,
+    )
+
+
+def _build_of(node: Node) -> str:
+    """Return the id of the build that a node is made from; its record has the path of the upload."""
+    match = _BUILD.search(node.image_id or "")
+    return match[1] if match else ""
+
+
+def _variables(node: Node, port: int, address: str, private_key: str, known_hosts: str) -> dict[str, Any]:
+    found = {
+        "ansible_host": address,
+        "ansible_port": port,
+        "ansible_user": connection.user(node.username),
+        "ansible_connection": connection.connection_type(node.connection_type, node.connection_type),
+        "ansible_python_interpreter": connection.python_path(node.python_path),
+        "ansible_shell_type": connection.shell_type(node.shell_type),
+        "ansible_ssh_private_key_file": private_key,
+    }
+    variables: dict[str, Any] = {name: value for name, value in found.items() if value and value not in _DEFAULTS}
+    if known_hosts:
+        options = (f'UserKnownHostsFile="{known_hosts}"', "GlobalKnownHostsFile=/dev/null", "StrictHostKeyChecking=yes")
+        variables["ansible_ssh_common_args"] = " ".join(f"-o {shlex.quote(option)}" for option in options)
+    return variables

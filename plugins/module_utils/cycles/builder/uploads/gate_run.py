@@ -1,0 +1,231 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Runs the gate of one upload, from its image in the cloud to the decision whether it becomes ready.
+
+The caller holds the upload's lock. Each step is stored before it is made, so that the next cycle goes on after a kill.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ....imaging.gate_plan import Decide, Inconclusive, Launch, Overdue, Pause, next_step
+from ....imaging.gating import is_tested
+from ....model.build_verdict import APPROVED, GATE, HAND, BuildVerdict
+from ....model.build_verdict import REJECTED as REJECTED_BUILD
+from ....model.config.gate_labels import gate_of
+from ....model.config.gate_settings import GateSettings
+from ....model.errors import NodepoolError
+from ....model.gate import CANARY, PASSED, PROMOTED, REJECTED, GateRecord, GateResult
+from ....model.image import Upload
+from ....model.lines import Line, Subject, Trouble, span
+from .gate_nodes import GateNodes, Refused, TakenNode, Waiting
+from .gate_playbook import log_path, playbook_for, remove_logs
+from .upload_claim import UploadClaim
+from .upload_resources import UploadResources
+
+PACE = 0.5
+"""Seconds between two looks."""
+AGAIN = 300.0
+"""Seconds until the next round after a launcher has used another image than asked for."""
+
+
+class GateRejected(NodepoolError):
+    """The build is rejected; the image must not be used."""
+
+
+class GateLeft(NodepoolError):
+    """The cycle ends before the gate has decided; the next one goes on."""
+
+
+@dataclass
+class Gate:
+    """The gate of an upload whose image is complete in the cloud.
+
+    :param claim: the upload's record and its lock.
+    """
+
+    claim: UploadClaim
+    resources: UploadResources
+
+    @property
+    def upload(self) -> Upload:
+        """The upload that is tested."""
+        return self.claim.upload
+
+    def run(self) -> GateRecord:
+        """Test the upload; return when it may become ready.
+
+        :raises GateRejected: it must not be used.
+        :raises GateLeft: the cycle ends.
+        :raises RecordLost: another client has the upload's lock, or has changed its record.
+        :raises StoreError: ZooKeeper could not be reached for too long.
+        """
+        record = self._begin()
+        while not record.outcome:
+            self._check()
+            record = self._advance(record)
+        if record.outcome == REJECTED:
+            raise GateRejected(f"the gate rejects it: {record.note}")
+        return record
+
+    # -- the steps --------------------------------------------------------------------------------------------------
+
+    def _begin(self) -> GateRecord:
+        """Return the record of this upload; a former one of another upload is replaced."""
+        store, upload = self.resources.store, self.upload
+        known = store.gates.read(upload.provider, upload.image)
+        if known is not None and known.is_of(upload):
+            self._say(f"the gate goes on with upload {upload.id}")
+            return known
+        if known is not None:
+            self._nodes().drop(known)
+        builds = [build.id for build in store.images.builds(upload.image)]
+        remove_logs(self.resources.config(), upload.image, builds)
+        record = GateRecord(upload.build_id, upload.id, upload.external_id or "", self.resources.clock())
+        self._save(record)
+        self._say(f"upload {upload.id} waits for a canary")
+        return record
+
+    def _advance(self, record: GateRecord) -> GateRecord:
+        config, now = self.resources.config(), self.resources.clock()
+        gate = gate_of(config, self.upload.image)
+        if gate is None:
+            return self._ended(record, PROMOTED, "the gate was removed from the configuration")
+        step = next_step(record, gate, self._verdict(), now, can_compare=self._is_in_use())
+        if isinstance(step, Launch):
+            return self._test(record, step.kind, gate, now)
+        if isinstance(step, Decide):
+            return self._ended(record, step.outcome, step.why)
+        if isinstance(step, Pause):
+            self._rest(record)
+            return record
+        return self._told(record, step, now)
+
+    def _told(self, record: GateRecord, step: Inconclusive | Overdue, now: float) -> GateRecord:
+        """Note and tell that there is no decision yet."""
+        if isinstance(step, Overdue):
+            self._say(f"{step.why}: nodes come from the image in use, the test goes on", Trouble)
+            return self._saved(replace(record, overdue=True))
+        self._say(f"inconclusive, nothing is rejected, again in {span(step.seconds)}: {step.why}", Trouble)
+        return self._saved(record.next_round(now + step.seconds, f"inconclusive: {step.why}"))
+
+    def _test(self, record: GateRecord, kind: str, gate: GateSettings, now: float) -> GateRecord:
+        """Get a node; when there is one, run the playbook on it."""
+        nodes = self._nodes()
+        record = nodes.asked(record, kind, first=now >= record.since + gate.reserve_after)
+        found = nodes.taken(record)
+        if found is None:
+            return self._saved(replace(record, request="", token="", kind=""))
+        if isinstance(found, Waiting):
+            note = f"waits for a node: {found.reason}" if found.reason else "waits for a node"
+            record = self._saved(replace(record, note=note)) if note != record.note else record
+            self._rest(record, unless=found.launching)
+            return record
+        if isinstance(found, Refused):
+            self.resources.store.requests.delete(record.request)
+            return self._noted(record, GateResult(kind, False, f"no node of it could be launched: {found.reason}"))
+        self.resources.store.requests.delete(record.request)
+        return self._play(record, kind, gate, found)
+
+    def _play(self, record: GateRecord, kind: str, gate: GateSettings, taken: TakenNode) -> GateRecord:
+        """Run the playbook on a node, and give it back."""
+        node, config = taken.node, self.resources.config()
+        if (kind == CANARY) != (node.image_id == self.upload.path):
+            self._nodes().give_back(taken)
+            why = f"node {node.id} was made from another image than asked for: its launcher does not know the gate"
+            return self._told(record, Inconclusive(AGAIN, why), self.resources.clock())
+        log = log_path(config, self.upload, len(record.results) + 1)
+        self._say(f"the gate's playbook runs on {kind} node {node.id}")
+        held_for, why = 0.0, ""
+        try:
+            end = playbook_for(node, kind, self.upload, gate, config, log).run(self._is_running)
+            if kind == CANARY and not end.passed and not self.resources.interrupted.is_set():
+                held_for, why = gate.hold_failed, end.reason
+        finally:
+            self._nodes().give_back(taken, hold=held_for, why=why)
+        self._leave_if_stopped()
+        if not end.passed and not self._had(taken):
+            return self._saved(replace(record, request="", token="", kind=""))
+        return self._noted(record, GateResult(kind, end.passed, end.reason, log, node.id))
+
+    def _had(self, taken: TakenNode) -> bool:
+        """Return True if the session that took the node still exists; else its launcher may have deleted it."""
+        return taken.held.generation == self.resources.store.generation
+
+    def _noted(self, record: GateRecord, result: GateResult) -> GateRecord:
+        at = self.resources.clock()
+        told = "passed" if result.passed else f"failed: {result.reason}"
+        self._say(f"{result.kind} {told}", Line if result.passed else Trouble)
+        return self._saved(record.with_result(replace(result, at=at)))
+
+    def _ended(self, record: GateRecord, outcome: str, why: str) -> GateRecord:
+        self._nodes().drop(record)
+        told = {PASSED: "passed", REJECTED: "rejected", PROMOTED: "ready without a test"}[outcome]
+        self._say(f"build {record.build} {told}: {why}", Line if outcome == PASSED else Trouble)
+        ended = record.ended(outcome, why)
+        self._tell_build(ended)
+        return self._saved(ended)
+
+    # -- what is around ---------------------------------------------------------------------------------------------
+
+    def _tell_build(self, record: GateRecord) -> None:
+        """Store the verdict on the build, unless a person has decided. One in use elsewhere is rejected here only."""
+        provider, now = self.upload.provider, self.resources.clock()
+        rejected, tested = record.outcome == REJECTED, self._is_tested()
+
+        def given(known: BuildVerdict) -> BuildVerdict:
+            if known.by == HAND and known.applies(now):
+                return known
+            if rejected and tested:
+                return known.without(provider, record.note, now)
+            return known.given(REJECTED_BUILD if rejected else APPROVED, record.note, GATE, now)
+
+        self.resources.store.verdicts.change(self.upload.image, self.upload.build_id, given)
+
+    def _is_tested(self) -> bool:
+        view = self.resources.view((self.upload.build_id, self.upload.provider))
+        return is_tested(view, view.image(self.upload.image), self.upload.build_id)
+
+    def _verdict(self) -> BuildVerdict:
+        return self.resources.store.verdicts.of_build(self.upload.image, self.upload.build_id)
+
+    def _is_in_use(self) -> bool:
+        return self.resources.store.images.newest_ready(self.upload.image, self.upload.provider) is not None
+
+    def _nodes(self) -> GateNodes:
+        return GateNodes(self.resources.store, self.upload, self._save, self.resources.clock)
+
+    def _saved(self, record: GateRecord) -> GateRecord:
+        self._save(record)
+        return record
+
+    def _save(self, record: GateRecord) -> None:
+        self.resources.store.gates.save(self.upload.provider, self.upload.image, record)
+
+    def _is_running(self) -> bool:
+        return not self.resources.interrupted.is_set()
+
+    def _check(self) -> None:
+        """Keep the upload's lock; leave when the cycle was stopped."""
+        self._leave_if_stopped()
+        self.claim.keep()
+
+    def _leave_if_stopped(self) -> None:
+        if self.resources.interrupted.is_set():
+            raise GateLeft("the cycle was stopped; the next one goes on with the gate")
+
+    def _rest(self, record: GateRecord, *, unless: bool = False) -> None:
+        """Wait a moment; leave when the cycle is to end.
+
+        :param unless: a node is being launched, which is worth waiting for.
+        """
+        if self.resources.ending.is_set() and not unless:
+            raise GateLeft(f"the cycle ends; the next one goes on with the gate, which {record.note or 'has begun'}")
+        self.resources.sleeper(PACE)
+
+    def _say(self, text: str, kind: type[Line] = Line) -> None:
+        upload = self.upload
+        about = Subject(provider=upload.provider, image=upload.image, build=upload.build_id, upload=upload.id)
+        self.resources.say(kind(f"provider {upload.provider}: image {upload.image}: {text}", **about))

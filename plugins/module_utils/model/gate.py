@@ -1,0 +1,123 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The record of a gate: the test of one upload of an image at a provider. Pure.
+
+There is one for each image at each provider, see :data:`.own_tree.GATES`. It is written before each step, so that the
+next cycle goes on after a kill.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+from .bounded_text import bounded
+from .image import Upload
+from .stored import BadDocument, Stored
+
+CANARY, CONTROL = "canary", "control"
+"""Kinds of nodes: made from the upload that is tested, or from the image in use."""
+PASSED, REJECTED, PROMOTED = "passed", "rejected", "promoted"
+"""How a gate ends. *promoted*: it was made ready without a test, at the deadline or by hand."""
+GATE_REQUESTOR = "stackci-gate"
+"""``requestor`` of the requests of gates."""
+TOKEN = "stackci_gate"
+"""The key of ``requestor_data`` that has the token."""
+MOST_RESULTS = 20
+LONGEST_REASON = 500
+
+
+@dataclass(frozen=True)
+class GateResult(Stored):
+    """The result of one node.
+
+    :ivar kind: CANARY or CONTROL.
+    :ivar passed: the playbook has passed on it.
+    :ivar reason: why it has not, in words.
+    :ivar log: path of the playbook's log on the builder; "" if it was not run.
+    :ivar at: when it ended (UNIX seconds).
+    :ivar round: number of the round that it belongs to; an inconclusive round is followed by another one.
+    """
+
+    kind: str
+    passed: bool
+    reason: str = ""
+    log: str = ""
+    node: str = ""
+    at: float = 0.0
+    round: int = 0
+
+
+def _results(value: Any) -> tuple[GateResult, ...]:
+    if not isinstance(value, list):
+        raise BadDocument("'results' is not a list")
+    return tuple(GateResult.from_document(item) for item in value)
+
+
+@dataclass(frozen=True)
+class GateRecord(Stored):
+    """The state of a gate. Times are UNIX seconds.
+
+    :ivar upload: id of the upload's record; *external_id*: of its image in the cloud.
+    :ivar since: when the image was complete in the cloud.
+    :ivar request: id of the present request for a node, "" for none; *kind*: what the node is for.
+    :ivar token: what the request carries, stored before it is made.
+    :ivar first: the request goes before those of all others.
+    :ivar round: number of the present round; *not_before*: when it begins.
+    :ivar outcome: PASSED, REJECTED or PROMOTED; "" while it is not decided.
+    :ivar overdue: the deadline is over, and that was told.
+    :ivar note: what it waits for, or why it was decided, in words.
+    """
+
+    READERS: ClassVar[Mapping[str, Callable[[Any], Any]]] = {"results": _results}
+
+    build: str
+    upload: str
+    external_id: str = ""
+    since: float = 0.0
+    request: str = ""
+    token: str = ""
+    kind: str = ""
+    first: bool = False
+    round: int = 0
+    not_before: float = 0.0
+    results: tuple[GateResult, ...] = field(default=())
+    outcome: str = ""
+    overdue: bool = False
+    note: str = ""
+
+    def is_of(self, upload: Upload) -> bool:
+        """Return True if it is the record of that upload."""
+        return (self.build, self.upload) == (upload.build_id, upload.id)
+
+    def of_round(self) -> tuple[GateResult, ...]:
+        """Return the results of the present round, in their order."""
+        return tuple(result for result in self.results if result.round == self.round)
+
+    @property
+    def is_flaky(self) -> bool:
+        """True if a canary has failed and another one has passed."""
+        canaries = {result.passed for result in self.results if result.kind == CANARY}
+        return canaries == {True, False}
+
+    def with_result(self, result: GateResult) -> GateRecord:
+        """Return the record after a node has been tested; its request is over."""
+        new = replace(result, round=self.round, reason=bounded(result.reason, LONGEST_REASON))
+        return replace(self, results=(*self.results, new)[-MOST_RESULTS:], request="", token="", kind="")
+
+    def asking(self, kind: str, token: str, *, first: bool) -> GateRecord:
+        """Return the record before a node is requested."""
+        return replace(self, kind=kind, token=token, request="", first=first)
+
+    def next_round(self, not_before: float, note: str) -> GateRecord:
+        """Return the record after a round without a decision."""
+        text = bounded(note, LONGEST_REASON)
+        return replace(self, round=self.round + 1, not_before=not_before, note=text, request="", token="", kind="")
+
+    def ended(self, outcome: str, note: str) -> GateRecord:
+        """Return the record after the decision."""
+        return replace(
+            self, outcome=outcome, note=bounded(note, LONGEST_REASON), request="", token="", kind="", not_before=0.0
+        )

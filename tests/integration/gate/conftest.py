@@ -1,0 +1,130 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A site whose diskimage has a gate: a builder, a launcher, and a cloud whose servers run sshd."""
+
+from __future__ import annotations
+
+import getpass
+import subprocess
+import uuid
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.gate import GateRecord
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import Build
+from tests.support.image_case import IMAGE, Builder
+from tests.support.launcher_case import Cloud, Site, label, pool, provider
+from tests.support.simcloud_process import SimCloud, default_cloud
+from tests.support.zookeeper_server import ZooKeeperServer
+
+CLOUDS = 24
+SMOKE = """
+- hosts: all
+  gather_facts: false
+  tasks:
+    - name: the machine answers
+      ansible.builtin.raw: echo $HOME
+      register: home
+    - name: DNS of the site
+      ansible.builtin.raw: test ! -e "{{ folder }}/broken-{{ nodepool_gate.build }}" -a ! -e "{{ folder }}/outage"
+    - name: what was tested
+      ansible.builtin.raw: echo "{{ nodepool_gate.kind }} {{ nodepool_gate.build }}" >> {{ folder }}/tested
+  vars:
+    folder: FOLDER
+"""
+
+
+class GatedSite:
+    """A builder whose diskimage has a gate.
+
+    :ivar folder: what a guest finds of it are the files ``broken-BUILD`` and ``outage``: with them the playbook fails.
+    """
+
+    def __init__(self, builder: Builder, clouds: deque[Cloud], key: Path) -> None:
+        self.builder = builder
+        self.site = builder.site
+        self.folder = self.site.folder
+        self._clouds = clouds
+        self.gate: dict[str, Any] = {"playbook": "smoke.yml", "private-key": str(key), "timeout": 60}
+        (self.folder / "smoke.yml").write_text(SMOKE.replace("FOLDER", str(self.folder)), encoding="utf-8")
+
+    def configure(self, *names: str, launch: dict[str, Any] | None = None, **gate: Any) -> None:
+        """Write the configuration: providers with those names, and what the gate says."""
+        takers = [self._taker(name, launch or {}) for name in names or ("one",)]
+        self.builder.configure(*takers)
+        self.settings({**self.gate, **{name.replace("_", "-"): value for name, value in gate.items()}})
+
+    def settings(self, gate: dict[str, Any] | None) -> None:
+        """Write nodepool-settings.yaml."""
+        entries = [{"name": IMAGE, "gate": gate}] if gate is not None else []
+        text = yaml.safe_dump({"diskimages": entries})
+        (self.folder / "nodepool-settings.yaml").write_text(text, encoding="utf-8")
+
+    def _taker(self, name: str, launch: dict[str, Any]) -> dict[str, Any]:
+        if name not in self.site.clouds:
+            self.site.use_cloud(self._clouds.popleft(), name, image_format="raw")
+        image = {"name": IMAGE, "connection-port": self.site.clouds[name].ssh_port()}
+        main = pool("main", label("small", diskimage=IMAGE), host_key_checking=True)
+        return provider(name, main, diskimages=[image], **{"boot_timeout": 10, **launch})
+
+    def build(self) -> Build:
+        """A newer build, from which machines are made that let this user in."""
+        return self.builder.build(username=getpass.getuser())
+
+    def break_build(self, build: Build) -> None:
+        (self.folder / f"broken-{build.id}").touch()
+
+    def tested(self) -> list[str]:
+        """The kinds and builds of the nodes on which the playbook passed."""
+        path = self.folder / "tested"
+        return path.read_text("utf-8").splitlines() if path.exists() else []
+
+    def record(self, name: str = "one") -> GateRecord:
+        found = self.builder.store.gates.read(name, IMAGE)
+        assert found is not None
+        return found
+
+    def ready(self, name: str = "one") -> list[str]:
+        """The builds that are ready at a provider."""
+        return [upload.build_id for upload in self.builder.uploads(name) if upload.state == "ready"]
+
+    def verdict(self, build: Build) -> Any:
+        return self.builder.store.verdicts.of_build(IMAGE, build.id)
+
+
+@pytest.fixture(scope="session")
+def gate_key(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A key that the servers accept."""
+    path = tmp_path_factory.mktemp("key") / "id"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(path)], check=True, timeout=60)
+    return path
+
+
+@pytest.fixture(scope="session")
+def guest_clouds(gate_key: Path) -> Iterator[deque[Cloud]]:
+    """Clouds whose servers run sshd."""
+    spec = {"mode": "each", "authorized_keys": f"{gate_key}.pub"}
+    clouds: dict[str, Any] = {}
+    for number in range(CLOUDS):
+        clouds |= default_cloud(f"gated-{number}", boot=0.3, delete=0.1, quota_race=0.05, guests=spec)
+    with SimCloud(clouds) as running:
+        yield deque(Cloud(running, name) for name in clouds)
+
+
+@pytest.fixture
+def gated(
+    zookeeper: ZooKeeperServer, guest_clouds: deque[Cloud], gate_key: Path, tmp_path: Path
+) -> Iterator[GatedSite]:
+    site = Site(tmp_path, zookeeper, f"/gate-{uuid.uuid4().hex}", None)
+    builder = Builder(site)
+    try:
+        yield GatedSite(builder, guest_clouds, gate_key)
+    finally:
+        builder.close()
+        site.close()
