@@ -175,7 +175,8 @@ due:
         - It is not due with V(current) (the provider has the newest ready build), V(paused), V(no-ready-build),
           V(format-missing) (no newer build has the format of the provider), V(format-unknown) (C(clouds.yaml) does not
           name it), V(elsewhere) (another builder has the files), V(no-file) (the file is not in C(images-dir)),
-          V(uploading) and V(backoff) (after failures).
+          V(uploading) (also while its gate tests it), V(untested) (another provider tests the build first, or another
+          build is being tested there), and V(backoff) (after failures).
       type: str
     reason:
       description: The same as a sentence.

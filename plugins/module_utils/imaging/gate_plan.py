@@ -119,7 +119,7 @@ def _inconclusive(record: GateRecord, why: str) -> Inconclusive:
 
 
 def _passed(record: GateRecord) -> str:
-    failed = [result for result in record.results if result.kind == CANARY and not result.passed]
-    if not failed:
+    if not record.is_flaky:
         return "the playbook passed on a canary"
+    failed = [result for result in record.results if result.kind == CANARY and not result.passed]
     return f"the playbook passed on a canary after {amount(len(failed), 'failure')} (flaky): {failed[-1].reason}"

@@ -10,6 +10,7 @@ import subprocess
 import uuid
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,10 @@ class GatedSite:
         """The kinds and builds of the nodes on which the playbook passed."""
         path = self.folder / "tested"
         return path.read_text("utf-8").splitlines() if path.exists() else []
+
+    def skip_the_pause(self, name: str = "one") -> None:
+        """Let the next round begin now."""
+        self.builder.store.gates.save(name, IMAGE, replace(self.record(name), not_before=0.0))
 
     def record(self, name: str = "one") -> GateRecord:
         found = self.builder.store.gates.read(name, IMAGE)

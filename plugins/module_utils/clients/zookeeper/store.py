@@ -40,7 +40,6 @@ class Store:
         self.images = Images(self._session)
         self.components = Components(self._session)
         self.own = OwnDocuments(self._session)
-        self.gates = Gates(self.own)
         self.raw_images = RawImages(self._session)
 
     def open(
@@ -85,6 +84,11 @@ class Store:
     def verdicts(self) -> BuildVerdicts:
         """The verdicts on builds of disk images."""
         return BuildVerdicts(self.own, self.images)
+
+    @property
+    def gates(self) -> Gates:
+        """The records of the gates of disk images."""
+        return Gates(self.own)
 
     @property
     def state(self) -> str:

@@ -61,7 +61,8 @@ def place_in_settings(main: Any, path: Path, settings: Any) -> Path | None:
     """Return the path of the entry of *settings* that belongs to the one at *path* of *main*; None if there is none."""
     found: list[str | int] = []
     for step in path:
-        main = main[step]
+        # A section that only the settings may have has no entry in nodepool.yaml.
+        main = main[step] if isinstance(step, int) else (main or {}).get(step)
         if isinstance(step, int):
             entries = settings if isinstance(settings, list) else []
             step = next((at for at, item in enumerate(entries) if item["name"] == main["name"]), -1)

@@ -112,11 +112,19 @@ def _rows(values: Any, files: _Files, section: _Section, above: Mapping[str, Any
             for part in _parts(option, files, section):
                 if part.raw["name"] in made:
                     yield from _rows(made[part.raw["name"]], files, part, around)
-        else:
-            inner = _Section(
-                (*section.path, option.key), section.raw.get(option.key) or {}, section_of(option.part).kind
-            )
-            yield from _rows(made, files, inner, around)
+        elif made is not None:
+            yield from _rows(made, files, _inner(section, option), around)
+
+
+def _inner(section: _Section, option: Option) -> _Section:
+    """Return the section that is the value of an option, which another section may hand down as a whole."""
+    if option.part is None:
+        raise AssertionError(f"{option.key} has no section")
+    givers = (section, *(section.upper if option.inherits else ()))
+    giver = next((one for one in givers if one.raw.get(option.key) is not None), section)
+    kind = section_of(option.part).kind
+    known_as = kind if giver is section else f"{kind} of {giver.kind}"
+    return _Section((*giver.path, option.key), giver.raw.get(option.key) or {}, known_as)
 
 
 def _parts(option: Option, files: _Files, section: _Section) -> Iterator[_Section]:

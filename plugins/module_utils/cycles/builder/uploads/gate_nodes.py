@@ -99,9 +99,7 @@ class GateNodes:
             if hold > 0:
                 node.hold_job = f"gate of {self._upload.image}"
                 node.hold_expiration, node.comment = int(hold), bounded(why, LONGEST_REASON)
-                node.set_state(NodeState.HOLD, self._clock())
-            else:
-                node.set_state(NodeState.USED, self._clock())
+            node.set_state(NodeState.HOLD if hold > 0 else NodeState.USED, self._clock())
             self._store.nodes.write(node, held=held)
         except StoreGone:
             return
@@ -131,6 +129,7 @@ class GateNodes:
         return ""
 
     def _ask(self, record: GateRecord) -> str:
+        now = self._clock()
         name = canary_label if record.kind == CANARY else control_label
         request = NodeRequest(
             node_types=[name(self._upload.image)],
@@ -138,9 +137,9 @@ class GateNodes:
             requestor=GATE_REQUESTOR,
             requestor_data={TOKEN: record.token},
             reuse=False,
-            created_time=self._clock(),
+            created_time=now,
         )
-        request.set_state(RequestState.REQUESTED, self._clock())
+        request.set_state(RequestState.REQUESTED, now)
         self._store.requests.create(request, priority=FIRST_PRIORITY if record.first else LAST_PRIORITY)
         return request.id
 

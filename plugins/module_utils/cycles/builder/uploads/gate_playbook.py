@@ -16,13 +16,12 @@ from ....clients.playbook_run import PlaybookRun
 from ....model import connection
 from ....model.config.gate_settings import GateSettings
 from ....model.config.types import NodepoolConfig
-from ....model.image import Upload, is_build_id
+from ....model.image import Upload, build_of_path, is_build_id
 from ....model.node import DEFAULT_PORT, Node
 
 FOLDER = "gates"
 """Folder of the logs, in build-log-dir."""
 _LOG = re.compile(r"(.+)-([0-9a-f]{32}|\d{10})-.+\.log")
-_BUILD = re.compile(r"/builds/([^/]+)/providers/")
 _DEFAULTS = (connection.DEFAULT, "auto")
 
 
@@ -62,7 +61,12 @@ def playbook_for(
     port = connection.port(node.connection_port, DEFAULT_PORT)
     address = connection.address(node.interface_ip)
     keys = connection.host_keys(node.host_keys)
-    about = {"kind": kind, "image": upload.image, "build": _build_of(node), "provider": upload.provider}
+    about = {
+        "kind": kind,
+        "image": upload.image,
+        "build": (build_of_path(node.image_id) or ("", ""))[1],
+        "provider": upload.provider,
+    }
     private_key = os.path.join(base, gate.private_key) if gate.private_key else ""
 
     def inventory(folder: str) -> dict[str, Any]:
@@ -77,12 +81,6 @@ def playbook_for(
         log=log,
         timeout=gate.timeout,
     )
-
-
-def _build_of(node: Node) -> str:
-    """Return the id of the build that a node is made from; its record has the path of the upload."""
-    match = _BUILD.search(node.image_id or "")
-    return match[1] if match else ""
 
 
 def _variables(node: Node, port: int, address: str, private_key: str, known_hosts: str) -> dict[str, Any]:

@@ -100,7 +100,9 @@ class Gate:
             return self._ended(record, step.outcome, step.why)
         if isinstance(step, Pause):
             self._rest(record)
-            return record
+            # A person may let the next round begin at once.
+            there = self.resources.store.gates.get(self.upload.provider, self.upload.image)
+            return there if there is not None and there.is_of(self.upload) else record
         return self._told(record, step, now)
 
     def _told(self, record: GateRecord, step: Inconclusive | Overdue, now: float) -> GateRecord:
@@ -192,7 +194,11 @@ class Gate:
         return self.resources.store.verdicts.of_build(self.upload.image, self.upload.build_id)
 
     def _is_in_use(self) -> bool:
-        return self.resources.store.images.newest_ready(self.upload.image, self.upload.provider) is not None
+        """Return True if nodes are made from another build at the provider: there is something to compare with."""
+        store, image, provider = self.resources.store, self.upload.image, self.upload.provider
+        now, verdicts = self.resources.clock(), store.verdicts.of_image(image)
+        unused = {build for build, verdict in verdicts.items() if not verdict.is_used(now, provider)}
+        return store.images.newest_ready(image, provider, unused=unused) is not None
 
     def _nodes(self) -> GateNodes:
         return GateNodes(self.resources.store, self.upload, self._save, self.resources.clock)

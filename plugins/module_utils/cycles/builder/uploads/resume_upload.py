@@ -46,6 +46,6 @@ class ResumedUpload(UploadRun):
         try:
             found = images_of(upload, self._client, self._resources.site)
         except CloudError as error:
-            raise GateLeft(f"the cloud does not tell whether its image is there: {error}") from error
+            raise GateLeft(f"it is unknown whether its image is still there: {error}") from error
         if [image.id for image in found if image.status == ACTIVE] != [upload.external_id]:
-            raise CloudImageBroken(f"image {upload.external_id} is not there any more", provider=upload.provider)
+            raise CloudImageBroken(f"image {upload.external_id} is gone", provider=upload.provider)
