@@ -73,12 +73,12 @@ def is_overtaken(view: ImagesView, upload: Upload) -> bool:
     build = state.build(upload.build_id)
     return build is not None and any(
         age_order(each) > age_order(build) and state.has_ready_upload(each.id, upload.provider)
-        for each in state.ready_builds()
+        for each in state.ready_builds
     )
 
 
 def kept_with_gate(view: ImagesView, state: ImageState, most: int) -> list[Build]:
     """Return the builds of an image with a gate that are kept: the newest one, and those tested, *most* of them."""
-    ready = state.ready_builds()
+    ready = state.ready_builds
     tested = [build for build in ready if is_tested(view, state, build.id) and state.is_usable(build.id, view.now)]
     return [build for build in ready if build in ready[:1] or build in tested[:most]]
