@@ -31,7 +31,7 @@ MOST = {
     "node": 110,
     "node_info": 100,
     "node_launch": 280,
-    "nodepool_config_check": 100,
+    "nodepool_config_check": 110,
     "nodepool_config_info": 60,
     "nodepool_request": 120,
     "nodepool_status": 120,
