@@ -29,7 +29,7 @@ from tests.support.zookeeper_server import HOST, ZooKeeperServer
 PAGES = (ROOT / "docs" / "looking.md", ROOT / "docs" / "operating.md")
 CAPTURE = re.compile(r"(<!-- (status at|explain) (\S+)(?: columns)? -->\n\n```\n)(.*?)(```\n)", re.DOTALL)
 """Beginning, playbook, its argument, the capture, end."""
-FIRST = ("PROVIDERS ", "request ", "node ")
+FIRST = ("ATTENTION ", "PROVIDERS ", "request ", "node ")
 """How the first line of a capture begins."""
 LEFT_OUT = (ODD, EMPTY, BROKEN)
 """Records that no site has; the tests need them."""

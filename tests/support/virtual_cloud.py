@@ -143,12 +143,12 @@ class VirtualCloud:
 
     :param limits: what the quota really is; *shown* is what the API says it is (None: the truth).
     :param fate: what becomes of the next server.
-    :param undying: deletes of these are accepted and do nothing.
-    :param yielding: a delete by force ends them all the same; None: the cloud leaves force to administrators.
+    :param undying: deletes of these are accepted and do nothing; *yielding*: what a delete by force ends all the same
+        (None: the cloud leaves force to administrators).
     :param list_lag: seconds by which the server list is behind.
     :param faults_listed: the list shows faults; else they are only in the answer about the one server.
-    :param shown_deleted: seconds for which a server whose deletion is done is still listed, as DELETED, and counts.
-    :param soft: deleted servers can be restored for a day: no list has them, a question for one is answered.
+    :param shown_deleted: seconds for which a server whose deletion is done is still listed, as DELETED, and counts;
+        *soft*: instead it can be restored for a day: no list has it, a question for it is answered.
     :param counted_after: seconds from a create until the limits count its server: until the conductor has written it.
     :param double_addresses: a second floating IP for the same fixed one is not refused.
     :param away: servers in a cell that is down: the list leaves them out, and a question for one is answered with 500.
@@ -366,8 +366,7 @@ class VirtualCloud:
         :raises CloudNotFound: it is gone.
         :raises CloudUnavailable: its cell is down.
         """
-        machine = self.machines.get(server_id) or self._restorable.get(server_id)
-        if machine is None:
+        if (machine := self.machines.get(server_id) or self._restorable.get(server_id)) is None:
             raise CloudNotFound(f"Instance {server_id} could not be found.", status=404)
         if self.away(machine):
             text = "Unexpected API Error. <class 'nova.exception.NovaException'>"

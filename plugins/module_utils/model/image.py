@@ -19,6 +19,9 @@ _UUID_LENGTH = 32
 _UPLOAD_ID = re.compile(r"\d{10}")
 _UPLOAD_PATH = re.compile(r"/nodepool/images/(?P<image>[^/]+)/builds/(?P<build>[^/]+)/providers/[^/]+/images/[^/]+")
 
+STALE_AFTER = 2
+"""An image is stale when it is older than this many times its rebuild-age."""
+
 
 class BuildState:
     """The states of a build."""

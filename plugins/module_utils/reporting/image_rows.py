@@ -29,6 +29,7 @@ from ..imaging.retention import (
 )
 from ..launching.resolver import upload_problem
 from ..model.image import (
+    STALE_AFTER,
     Build,
     BuildState,
     Upload,
@@ -36,8 +37,6 @@ from ..model.image import (
 )
 from .info.fields import age, age_text
 
-STALE_AFTER = 2
-"""An image is stale when it is older than this many times its rebuild-age."""
 MOST_SHOWN = 10_000
 """Largest number of uploads, of builds and of deletions that are returned; all are counted."""
 REMOVED = "removed"

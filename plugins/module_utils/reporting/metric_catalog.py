@@ -103,6 +103,11 @@ CONFIG_PROBLEMS = Metric(
     " configuration; 0 when it uses the files.",
     ("host", "cycle"),
 )
+ATTENTION = Metric(
+    "attention",
+    "Rows of the status screen that need attention, by cause. level is bad when something does not work at all.",
+    ("cause", "level"),
+)
 STUCK = Metric("stuck_deletions", "Deletions of servers and floating IPs that make no progress.", ("provider",))
 LEAKS = Metric(
     "leaks_seen",

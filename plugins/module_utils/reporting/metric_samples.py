@@ -28,7 +28,9 @@ from ..model.stored import BadDocument
 from ..sweeping.candidate import Kind
 from . import metric_catalog as catalog
 from .image_metrics import add_images
+from .info.attention import CAUSES, RowsOf, attention
 from .info.fields import known_state
+from .info.image_list import image_rows
 from .info.labels import label_rows
 from .info.providers import provider_rows
 from .info.request_rows import request_rows
@@ -58,16 +60,22 @@ def gauges_of(reading: TreeReading, config: NodepoolConfig, now: float) -> Gauge
     gauges = Gauges()
     _add_nodes(gauges, reading)
     _add_requests(gauges, reading, now)
-    for row in label_rows(config, reading, now):
+    requests = request_rows(reading, now)
+    labels, providers = label_rows(config, reading, now, requests), provider_rows(config, reading, now)
+    for row in labels:
         if row["configured"]:
             gauges.set(catalog.LABEL_MISSING, row["label"], value=row["min_ready_missing"])
-    for row in provider_rows(config, reading, now):
+    for row in providers:
         _add_provider(gauges, row)
         _add_reading(gauges, reading, row["name"])
     _add_leaks(gauges, reading, config)
     _add_components(gauges, reading)
     _add_cycles(gauges, reading)
     add_images(gauges, reading, config)
+    for cause, kind in CAUSES.items():
+        gauges.set(catalog.ATTENTION, cause, kind.level, value=0)
+    for row in attention(reading, now, RowsOf(providers, image_rows(config, reading, now), labels, requests)):
+        gauges.add(catalog.ATTENTION, row["cause"], row["level"])
     return gauges
 
 

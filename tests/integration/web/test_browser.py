@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 import uuid
 from collections.abc import Iterator
@@ -112,10 +113,18 @@ def test_the_page_works_and_asks_nothing_from_elsewhere(busy, chromium):
         visited.page.goto(busy.address)
         expect(visited.page.locator("#live-text")).to_contain_text("live")
         expect(visited.page.locator("#h-attention")).to_contain_text("Needs attention")
-        expect(visited.page.locator("#said")).to_have_text("6 things need attention")
+        expect(visited.page.locator("#said")).to_have_text("12 things need attention")
         assert visited.page.title() == "Nodepool: overview"
         assert asked and all(url.startswith(busy.address) for url in asked)
         shoot(visited.page, "overview-light-desktop")
+
+
+def test_a_remedys_command_is_copied_or_selected(busy, chromium):
+    with visit(chromium, busy.address, width=1400) as visited:
+        first = visited.page.locator("button[data-copy]").first
+        first.click()
+        expect(visited.page.locator("#said")).to_have_text(re.compile("copied|selected: copy it with the keyboard"))
+        assert first.get_attribute("data-copy") == first.locator("xpath=preceding-sibling::code").inner_text()
 
 
 def test_a_change_in_zookeeper_reaches_the_page_and_nothing_else_is_touched(busy, chromium):

@@ -21,8 +21,10 @@ from ...model.owner import SENTENCES
 from ...model.request import RequestState
 from ...model.resources import INSTANCES
 from . import explain, labels, providers
+from .attention import BAD, RowsOf, attention
 from .fields import known_state
 from .image_lines import image_lines
+from .image_list import image_rows
 from .labels import label_rows
 from .lease_rows import ROOT as LEASES
 from .lease_rows import lease_rows
@@ -30,7 +32,6 @@ from .node_rows import odd_row
 from .providers import provider_rows
 from .request_rows import request_rows
 from .unused_files import ROOT as FILES
-from .unused_files import unused_files
 
 ROOTS = tuple(dict.fromkeys((*providers.ROOTS, *explain.ROOTS, paths.REQUESTS, paths.IMAGES, FILES, LEASES)))
 LOCKS: tuple[str, ...] = ()
@@ -53,10 +54,10 @@ def status_lines(config: NodepoolConfig, reading: TreeReading, now: float, width
     offered = label_rows(config, reading, now, requests)
     states = Counter(reading.facts(paths.NODES, _state))
     nothing = ["nothing"]
+    wrong = attention(reading, now, RowsOf(known, image_rows(config, reading, now), offered, requests))
     # A title with counts needs no line that says there is nothing to show.
-    unused = unused_files(reading)
     parts = {
-        **({"CONFIGURATION": [item.text() for item in unused]} if unused else {}),
+        f"ATTENTION {len(wrong) or 'none'}": _attention(wrong),
         "PROVIDERS (# ours, - others)": [line for row in known for line in _provider(row)] or nothing,
         f"NODES {_counts(states)}": _shortened(
             [f"{row['label']}: {_counts(row['nodes'])}" for row in offered if row["nodes"]]
@@ -78,6 +79,23 @@ def status_lines(config: NodepoolConfig, reading: TreeReading, now: float, width
     }
     lines = [line for title, body in parts.items() for line in (title, *(f"  {item}" for item in body))]
     return wrapped(lines, width)
+
+
+def _attention(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what is wrong; below each row the remedy and the command."""
+    lines = [line for row in rows[:MOST_ROWS] for line in (_wrong(row), f"  {_remedy(row)}")]
+    return [*lines, *([f"and {len(rows) - MOST_ROWS} more"] if len(rows) > MOST_ROWS else [])]
+
+
+def _wrong(row: Mapping[str, Any]) -> str:
+    since = f", for {span(row['age'])}" if row["age"] is not None else ""
+    left = f", next try in {span(row['ends_in'])}" if row["ends_in"] is not None else ""
+    whose = f" [owner: {row['owner']}]" if row["owner"] else ""
+    return f"{'!' if row['level'] == BAD else '-'} {row['where']}: {row['text']}{whose}{since}{left}"
+
+
+def _remedy(row: Mapping[str, Any]) -> str:
+    return f"{row['remedy']}: {row['command']}" if row["command"] else str(row["remedy"])
 
 
 def _state(node: Found) -> str:

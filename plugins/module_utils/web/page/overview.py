@@ -18,12 +18,13 @@ from ...model.documents import text, words
 from ...model.node import NodeState
 from ...model.own_tree import BUILDER_NOTES
 from ...model.request import RequestState
+from ...reporting.info.attention import RowsOf, attention
 from ...reporting.info.fields import age, known_state
+from ...reporting.info.image_list import image_rows
 from ...reporting.info.labels import label_rows
 from ...reporting.info.node_rows import ageless_row
 from ...reporting.info.providers import provider_rows
 from ...reporting.info.request_rows import request_rows
-from .image_list import image_rows
 from .troubles import failures, leak_rows, odd_rows, stuck_rows, troubles
 
 Row = Mapping[str, Any]
@@ -72,14 +73,16 @@ def overview(config: NodepoolConfig, reading: TreeReading, now: float, file_prob
     reading = reading.kept()
     requests, providers = request_rows(reading, now), provider_rows(config, reading, now)
     images, nodes = image_rows(config, reading, now), _nodes(reading)
+    labels = label_rows(config, reading, now, requests)
+    wrong = attention(reading, now, RowsOf(providers, images, labels, requests), file_problems)
     return Overview(
         providers=providers,
         requests=requests,
-        labels=[_label(row) for row in label_rows(config, reading, now, requests)],
+        labels=[_label(row) for row in labels],
         images=images,
         node_states=dict(sorted(Counter(known_state(row["state"], NodeState.ALL) for row in nodes).items())),
         nodes=nodes,
-        troubles=troubles(reading, providers, images, file_problems),
+        troubles=troubles(wrong),
         failures=failures(reading, requests, images, now),
         stuck=stuck_rows(providers),
         leaks=leak_rows(reading, now),
@@ -128,7 +131,7 @@ def parts(found: Overview, search: str = "") -> dict[str, Any]:
     busy = [row for row in found.labels if row["nodes"] or row["wanted"] or row["min_ready"]]
     states = Counter(known_state(row["state"], RequestState.ALL) for row in found.requests)
     return {
-        "troubles": _part(found.troubles, wanted, ("where", "text")),
+        "troubles": _part(found.troubles, wanted, ("where", "text", "provider", "subject", "remedy")),
         "providers": _part(found.providers, wanted, ("name", "cloud", "acted_for_by", "pools")),
         "queue": _part(waiting, wanted, ("id", "labels", "requestor", "tenant", "reason")),
         "labels": _part(busy if not wanted else found.labels, wanted, ("label", "pools")),

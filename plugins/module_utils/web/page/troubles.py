@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -13,14 +13,11 @@ from ...clients.zookeeper.link import paths
 from ...clients.zookeeper.tree_reading import Found, TreeReading
 from ...model import own_tree
 from ...model.documents import mapping, seconds, text, whole
-from ...model.lines import amount
 from ...model.request import RequestState
+from ...reporting.info.attention import BAD, UNTOLD, WARN
 from ...reporting.info.explain import DECLINES, LAUNCHES
 from ...reporting.info.fields import age
-from ...reporting.info.unused_files import unused_files
 
-BAD, WARN = "bad", "warn"
-UNTOLD = "no text is stored"
 SIGHTINGS = paths.own(own_tree.SIGHTINGS)
 Rows = Sequence[Mapping[str, Any]]
 
@@ -63,64 +60,35 @@ def _row(
 
 # -- attention -------------------------------------------------------------------------------------------------------
 
-
-def troubles(
-    reading: TreeReading, providers: Rows, images: Rows, file_problems: Sequence[str] = ()
-) -> list[dict[str, Any]]:
-    """Return what needs the operator's attention now, the bad rows first.
-
-    :param file_problems: what is wrong with the files of the web service itself.
-    """
-    unused = unused_files(reading)
-    files = [_row(BAD, "configuration", host.text()) for host in unused]
-    told = {problem for host in unused for problem in host.problems}
-    if not set(file_problems) <= told:
-        text = f"the configuration of this page cannot be used: {'; '.join(file_problems)}; it uses the previous one"
-        files.append(_row(BAD, "configuration", text))
-    rows = [*files, *_of_providers(providers), *_of_images(images)]
-    return sorted(rows, key=lambda row: row["level"] != BAD)
+Place = Callable[[Mapping[str, Any]], str]
 
 
-def _of_providers(providers: Rows) -> Iterator[dict[str, Any]]:
-    for row in providers:
-        name, href = row["name"], f"?q={quoted(row['name'])}"
-        if not row["acting"] and row["configured"] and not row["acted_for_by"]:
-            yield _row(BAD, name, "no launcher serves this provider", href=href)
-        health = row["health"]
-        if health is not None and health["state"] != "ok":
-            whose = f"{health['text'] or UNTOLD} ({health['owner']})" if health["owner"] else health["text"]
-            yield _row(BAD, name, whose, health["age"], href)
-        for pool in row["pools"]:
-            for freeze in pool["freezes"]:
-                told = f"frozen after a refused create ({freeze['resource']}): {freeze['text'] or UNTOLD}"
-                yield _row(WARN, f"{name}/{pool['name']}", told, href=href, ends_in=freeze["ends_in"])
-        for item in row["breakers"]:
-            told = (
-                f"{item['image']} with {item['flavor']} failed {amount(item['failures'], 'time')} in a row:"
-                f" {item['text'] or UNTOLD}"
-            )
-            yield _row(WARN, name, told, href=href, ends_in=item["ends_in"])
-        if row["stuck"]:
-            yield _row(WARN, name, f"{amount(len(row['stuck']), 'deletion')} stuck", href="#leaks")
-        for problem in row["problems"]:
-            yield _row(WARN, name, f"the record of the provider cannot be used: {problem}")
+def _provider_place(row: Mapping[str, Any]) -> str:
+    return f"?q={quoted(row['provider'])}"
 
 
-def _of_images(images: Rows) -> Iterator[dict[str, Any]]:
-    for row in images:
-        name, href = row["image"], f"images?q={quoted(row['image'])}"
-        if row["failures"]:
-            told = f"{amount(row['failures'], 'build')} failed in a row: {row['last_error'] or UNTOLD}"
-            yield _row(BAD, name, told, row["failed_age"], href, ends_in=row["next_try_in"])
-        if row["stale"]:
-            yield _row(WARN, name, "the newest build is older than twice its rebuild-age", row["age"], href)
-        for item in row["providers"]:
-            where = f"{name} at {item['provider']}"
-            if item["failures"]:
-                told = f"{amount(item['failures'], 'upload')} failed in a row: {item['last_error'] or UNTOLD}"
-                yield _row(BAD, where, told, item["failed_age"], href, ends_in=item["next_try_in"])
-            if row["configured"] and item["current"] is None:
-                yield _row(WARN, where, "there is no ready upload", href=href)
+_PLACES: Mapping[str, Place] = {
+    "configuration": lambda row: "",
+    "label-unserved": lambda row: f"?q={quoted(row['subject'])}",
+    "min-ready": lambda row: f"?q={quoted(row['subject'])}",
+    "requests-failed": lambda row: f"requests?state={RequestState.FAILED}",
+    "requests-wait": lambda row: f"requests?state={RequestState.REQUESTED}",
+    "stuck": lambda row: "#leaks",
+    **dict.fromkeys(("build", "upload", "stale", "no-upload"), lambda row: f"images?q={quoted(row['subject'])}"),
+}
+"""Cause → function that returns the path of the page about a row. All others are about a provider."""
+
+
+def troubles(rows: Rows) -> list[dict[str, Any]]:
+    """Return the rows of :func:`attention` with the path of the page and of the manual's section about each."""
+    return [
+        {
+            **row,
+            "href": _PLACES.get(row["cause"], _provider_place)(row),
+            "manual": row["section"],
+        }
+        for row in rows
+    ]
 
 
 # -- failures --------------------------------------------------------------------------------------------------------

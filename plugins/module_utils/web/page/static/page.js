@@ -154,6 +154,18 @@
     if (!document.hidden && !paused) ask();
   });
 
+  content.addEventListener("click", async (event) => {
+    const button = event.target.closest("button[data-copy]");
+    if (!button) return;
+    try {
+      await navigator.clipboard.writeText(button.dataset.copy);
+      said.textContent = "copied";
+    } catch {
+      getSelection().selectAllChildren(button.previousElementSibling);
+      said.textContent = "selected: copy it with the keyboard";
+    }
+  });
+
   for (const form of document.querySelectorAll("form[data-live]")) {
     let typing = 0;
     const search = () => {
@@ -166,6 +178,7 @@
     form.addEventListener("submit", (event) => { event.preventDefault(); clearTimeout(typing); search(); });
   }
 
+  document.documentElement.classList.add("scripted");
   live.hidden = false;
   tell("", `live, ${clock(known)}`);
   say();

@@ -105,7 +105,7 @@ def test_the_latest_failures_are_shown_first():
         failed = {**whole[f"/nodepool/requests/{FAILED}"], "state_time": NOW - 10 * number - 10}
         whole[f"/nodepool/requests/400-{number:010d}"] = failed
     whole["/nodepool/requests/400-0000000009"] = {**failed, "state_time": None}
-    shown = [line for line in lines(reading=reading_of(whole)) if " failed " in line]
+    shown = [line for line in lines(reading=reading_of(whole)) if line.startswith("  400-") and " failed " in line]
     assert [line.split()[0] for line in shown] == [f"400-{number:010d}" for number in range(3)]
     assert "  and 4 more" in lines(reading=reading_of(whole))
 
@@ -117,7 +117,9 @@ def test_large_figures_are_whole_numbers():
 
 
 def test_a_title_with_counts_says_that_there_is_nothing():
-    assert lines(reading=reading_of({})) == [
+    shown = lines(reading=reading_of({}))
+    assert shown[0] == "ATTENTION 3"
+    assert shown[shown.index("PROVIDERS (# ours, - others)") :] == [
         "PROVIDERS (# ours, - others)",
         "  west: no launcher",
         "NODES none",

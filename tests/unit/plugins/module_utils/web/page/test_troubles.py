@@ -4,10 +4,15 @@
 from __future__ import annotations
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import parse_config
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link import paths
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.attention import (
+    CAUSES,
+    RowsOf,
+    attention,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.image_list import image_rows
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.labels import label_rows
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.providers import provider_rows
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.request_rows import request_rows
-from ansible_collections.stackci.nodepool.plugins.module_utils.web.page.image_list import image_rows
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.page.troubles import (
     failures,
     leak_rows,
@@ -22,52 +27,23 @@ CONFIG = parse_config(busy_tree.config())
 EMPTY = parse_config('{"zookeeper-servers": [{"host": "localhost"}], "labels": []}')
 
 
-def told(documents, locks=()):
-    reading = reading_of(documents, locks)
-    return troubles(reading, provider_rows(CONFIG, reading, NOW), image_rows(CONFIG, reading, NOW))
+def test_each_trouble_leads_to_the_rows_about_it():
+    reading = reading_of(busy_tree.documents(NOW), busy_tree.locks())
+    requests, providers = request_rows(reading, NOW), provider_rows(CONFIG, reading, NOW)
+    labels, images = label_rows(CONFIG, reading, NOW, requests), image_rows(CONFIG, reading, NOW)
+    found = attention(reading, NOW, RowsOf(providers, images, labels, requests))
+    rows = troubles(found)
+    assert [{key: row[key] for key in found[0]} for row in rows] == found
+    places = {row["cause"]: row["href"] for row in rows}
+    assert places["freeze"] == "?q=cloud-nyc" and places["build"].startswith("images?q=")
+    assert places["stuck"] == "#leaks"
 
 
-def test_what_needs_attention_comes_with_the_words_of_the_cloud_and_the_worst_first():
-    rows = told(busy_tree.documents(NOW), busy_tree.locks())
-    assert [row["level"] for row in rows] == ["bad"] * 2 + ["warn"] * 4
-    texts = {row["where"]: row["text"] for row in rows}
-    assert "503 Service Unavailable" in texts["cloud-syd"] or "1 deletion stuck" in texts["cloud-syd"]
-    freeze = next(row for row in rows if row["where"] == "cloud-nyc/main")
-    assert freeze["text"].startswith("frozen after a refused create (instances): Quota exceeded for instances")
-    assert freeze["ends_in"] == 38.0
-    assert "mirror answered 404" in rows[1]["text"] and rows[1]["ends_in"] == 900.0
-
-
-def test_a_provider_without_a_launcher_is_trouble_only_when_nobody_serves_it():
-    assert [(row["where"], row["level"]) for row in told({}) if "no launcher" in row["text"]] == [
-        (name, "bad") for name in sorted(busy_tree.PROVIDERS)
-    ]
-    documents = busy_tree.documents(NOW)
-    assert not any("no launcher" in row["text"] for row in told(documents))
-
-
-def test_an_image_without_an_upload_is_trouble():
-    assert ("debian-12 at cloud-fra", "there is no ready upload") in [(row["where"], row["text"]) for row in told({})]
-
-
-def test_a_configuration_that_is_not_used_comes_first():
-    beat = {"hostname": "nl01", "cycle": "launcher", "config_problems": ["nodepool.yaml:14: is no YAML"]}
-    (row, *_others) = told({**busy_tree.documents(NOW), f"{paths.OWN}/heartbeats/nl01-0": beat}, busy_tree.locks())
-    assert (row["level"], row["where"]) == ("bad", "configuration")
-    assert "nl01 cannot be used: nodepool.yaml:14" in row["text"]
-
-
-def test_the_files_of_the_service_itself_are_told_unless_a_cycle_tells_the_same():
-    problem = "nodepool.yaml:14: is no YAML"
-    beat = {"hostname": "nl01", "cycle": "launcher", "config_problems": [problem]}
-    reading = reading_of({f"{paths.OWN}/heartbeats/nl01-0": beat})
-    assert len(troubles(reading, [], [], [problem])) == 1
-    (row,) = troubles(reading_of({}), [], [], [problem])
-    assert row["text"] == f"the configuration of this page cannot be used: {problem}; it uses the previous one"
-
-
-def test_nothing_is_wrong_with_an_empty_tree():
-    assert troubles(reading_of({}), [], []) == []
+def test_any_cause_has_a_place():
+    for cause in CAUSES:
+        row = {"cause": cause, "provider": "a b", "subject": "c/d", "section": "Nodes stop coming"}
+        (shown,) = troubles([row])
+        assert " " not in shown["href"] and "c/d" not in shown["href"]
 
 
 def test_failures_name_what_failed_and_lead_to_it():

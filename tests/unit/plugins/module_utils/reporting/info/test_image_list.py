@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import parse_config
-from ansible_collections.stackci.nodepool.plugins.module_utils.web.page.image_list import MOST_BUILDS, image_rows
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.image_list import MOST_BUILDS, image_rows
 from tests.support import busy_tree
 from tests.support.populated_tree import BUILD, UPLOAD
 from tests.support.tree_reading import NOW, populated, reading_of

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rows of images for the page: builds, and the uploads to each provider, the current and the previous one marked."""
+"""Rows of images: builds, and the uploads to each provider, the current and the previous one marked."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from typing import Any
 from ...clients.zookeeper.tree_reading import TreeReading
 from ...imaging.notes import build_notes_path, upload_notes_path
 from ...model.config.types import NodepoolConfig
-from ...model.image import Build, BuildState, Upload, UploadState
-from ...reporting.image_rows import STALE_AFTER
-from ...reporting.info.fields import age
-from ...reporting.info.image_reading import (
+from ...model.image import STALE_AFTER, Build, BuildState, Upload, UploadState
+from .fields import age
+from .image_reading import (
     builds_of,
     failures_of,
     image_names,

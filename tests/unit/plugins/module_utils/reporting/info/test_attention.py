@@ -1,0 +1,162 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import parse_config
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link import paths
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.attention import (
+    CAUSES,
+    LONG_WAIT,
+    RowsOf,
+    attention,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.image_list import image_rows
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.labels import label_rows
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.providers import provider_rows
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.request_rows import request_rows
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.status import MOST_ROWS, status_lines
+from ansible_collections.stackci.nodepool.plugins.module_utils.web.page.overview import overview
+from tests.support import busy_tree
+from tests.support.tree_reading import NOW, reading_of
+
+CONFIG = parse_config(busy_tree.config())
+MANUAL = Path(__file__).resolve().parents[6] / "docs" / "operating.md"
+
+
+def told(documents: dict[str, Any], locks=(), file_problems=()) -> list[dict[str, Any]]:
+    reading = reading_of(documents, locks)
+    requests = request_rows(reading, NOW)
+    labels, images = label_rows(CONFIG, reading, NOW, requests), image_rows(CONFIG, reading, NOW)
+    return attention(reading, NOW, RowsOf(provider_rows(CONFIG, reading, NOW), images, labels, requests), file_problems)
+
+
+def busy(more: dict[str, Any] | None = None) -> list[dict[str, Any]]:
+    return told({**busy_tree.documents(NOW), **(more or {})}, busy_tree.locks())
+
+
+def request(number: int, state: str, age: float, label: str = "small") -> dict[str, Any]:
+    at = NOW - age
+    return {f"/nodepool/requests/300-{number:010d}": {"state": state, "node_types": [label], "state_time": at}}
+
+
+def test_the_words_of_the_cloud_are_told_and_the_worst_comes_first():
+    rows = busy()
+    assert [row["level"] for row in rows] == sorted(row["level"] for row in rows)
+    texts = {row["where"]: row["text"] for row in rows if row["cause"] in ("provider", "stuck")}
+    assert "503 Service Unavailable" in texts["cloud-syd"] or "1 deletion stuck" in texts["cloud-syd"]
+    (freeze,) = (row for row in rows if row["where"] == "cloud-nyc/main" and row["cause"] == "freeze")
+    assert freeze["text"].startswith("frozen after a refused create (instances): Quota exceeded for instances")
+    assert freeze["ends_in"] == 38.0
+    (build,) = (row for row in rows if row["cause"] == "build")
+    assert "mirror answered 404" in build["text"] and build["ends_in"] == 900.0
+
+
+def test_a_provider_without_a_launcher_is_trouble_only_when_nobody_serves_it():
+    rows = told({})
+    assert [row["where"] for row in rows if row["cause"] == "no-launcher"] == sorted(busy_tree.PROVIDERS)
+    assert not any(row["cause"] == "label-unserved" for row in rows), "that would be said once more for each label"
+    assert not any(row["cause"] == "no-launcher" for row in busy())
+
+
+def test_a_label_that_no_pool_offers_is_told_once_a_launcher_works():
+    (row,) = (row for row in busy(request(1, "requested", 1.0, "lrage")) if row["subject"] == "lrage")
+    assert (row["cause"], row["text"]) == (
+        "label-unserved",
+        "no registered pool offers this label; 1 request for it",
+    )
+
+
+def test_an_image_without_an_upload_is_trouble():
+    assert ("debian-12 at cloud-fra", "there is no ready upload") in [(row["where"], row["text"]) for row in told({})]
+
+
+def test_a_configuration_that_is_not_used_comes_first():
+    beat = {"hostname": "nl01", "cycle": "launcher", "config_problems": ["nodepool.yaml:14: is no YAML"]}
+    row = busy({f"{paths.OWN}/heartbeats/nl01-0": beat})[0]
+    assert (row["level"], row["where"]) == ("bad", "configuration")
+    assert "nl01 cannot be used: nodepool.yaml:14" in row["text"]
+
+
+def test_the_files_of_the_service_itself_are_told_unless_a_cycle_tells_the_same():
+    problem = "nodepool.yaml:14: is no YAML"
+    beat = {"hostname": "nl01", "cycle": "launcher", "config_problems": [problem]}
+    reading = reading_of({f"{paths.OWN}/heartbeats/nl01-0": beat})
+    assert len(attention(reading, NOW, RowsOf(), [problem])) == 1
+    (row,) = attention(reading_of({}), NOW, RowsOf(), [problem])
+    assert row["text"] == f"the configuration of this page cannot be used: {problem}; it uses the previous one"
+
+
+def test_nothing_is_wrong_with_an_empty_tree():
+    assert attention(reading_of({}), NOW, RowsOf()) == []
+
+
+def test_requests_are_told_by_cause_and_not_one_by_one():
+    documents: dict[str, Any] = {}
+    for number in range(30):
+        documents |= request(number, "requested", LONG_WAIT + number)
+        full = {"code": "no-room", "where": "west/main", "resource": "instances", "text": f"{number} left", "at": NOW}
+        documents[f"{paths.OWN}/waits/300-{number:010d}"] = {**full, "owner": "capacity"}
+    documents |= request(50, "requested", LONG_WAIT - 1)
+    for number in (60, 61):
+        documents |= request(number, "failed", 5.0, "large")
+        reasons = [{"code": "label-broken", "where": "east/main", "text": "no flavor 'lrage'", "owner": "label"}]
+        documents[f"{paths.OWN}/waits/300-{number:010d}"] = {"code": "failed", "text": "no flavor", "reasons": reasons}
+    rows = [row for row in told(documents) if row["cause"].startswith("requests")]
+    assert [(row["cause"], row["where"], row["count"], row["owner"], row["text"]) for row in rows] == [
+        ("requests-failed", "east/main", 2, "label", "2 requests for large failed: no flavor"),
+        ("requests-wait", "west/main", 30, "capacity", "30 requests for small wait: 29 left"),
+    ]
+    assert rows[1]["age"] == LONG_WAIT + 29 and rows[1]["command"] == "nodepoolctl why 300-0000000029"
+
+
+def test_servers_made_for_nothing_are_told():
+    minute = str(int(NOW // 60))
+    (row,) = (
+        row
+        for row in told({f"{paths.OWN}/providers/cloud-fra": {"harvest": {minute: [12, 1, 11]}}})
+        if row["cause"] == "wasted"
+    )
+    assert row["text"] == "12 servers created, 1 ready, 11 given up in ten minutes"
+    quiet = told({f"{paths.OWN}/providers/cloud-fra": {"harvest": {minute: [12, 9, 3]}}})
+    assert not any(row["cause"] == "wasted" for row in quiet)
+
+
+def test_a_hostile_name_stays_one_word_of_the_command():
+    name = "x; rm -rf $(HOME) '"
+    breaker = {f"{paths.OWN}/breakers/{name}": {"debian/small": {"until": NOW + 60, "failures": 5, "text": "no"}}}
+    provider: dict[str, Any] = {f"{paths.OWN}/providers/{name}": {}}
+    (row,) = (row for row in told({**breaker, **provider}) if row["cause"] == "breaker")
+    assert shlex.split(row["command"])[-1] == f"provider={name} kind=breaker"
+
+
+def test_the_screen_and_the_page_have_the_same_list():
+    reading = reading_of(busy_tree.documents(NOW), busy_tree.locks())
+    shown = status_lines(CONFIG, reading, NOW, 1000)
+    rows = overview(CONFIG, reading, NOW).troubles
+    assert shown[0] == f"ATTENTION {len(rows)}"
+    marks = [line for line in shown[1:] if line.startswith(("  ! ", "  - "))]
+    assert len(marks) == min(len(rows), MOST_ROWS) > 3
+    assert len(rows) <= MOST_ROWS or f"  and {len(rows) - MOST_ROWS} more" in shown
+    for row, line in zip(rows, marks, strict=False):
+        assert line.startswith(f"  {'!' if row['level'] == 'bad' else '-'} {row['where']}: {row['text']}")
+        assert f"    {row['remedy']}{': ' if row['command'] else ''}{row['command']}" in shown
+
+
+def test_the_manual_has_a_row_and_a_section_for_each_cause():
+    text = MANUAL.read_text()
+    sections = set(re.findall(r"^#+ (.+)$", text, re.MULTILINE))
+    assert {cause.section for cause in CAUSES.values()} <= sections
+    table = text[text.index("<!-- causes -->") : text.index("<!-- end of causes -->")]
+    rows = [
+        [cell.strip() for cell in line.strip("|").split(" | ")] for line in table.splitlines() if line.startswith("| `")
+    ]
+    anchors = {name: "#" + re.sub(r"[^a-z0-9 -]", "", name.lower()).replace(" ", "-") for name in sections}
+    assert [row[0] for row in rows] == [f"`{cause}`" for cause in CAUSES]
+    for row, cause in zip(rows, CAUSES.values(), strict=True):
+        assert row[2].startswith(cause.remedy) and row[2].endswith(f"[{cause.section}]({anchors[cause.section]})")
