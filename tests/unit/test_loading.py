@@ -34,7 +34,7 @@ MOST = {
     "nodepool_config_check": 110,
     "nodepool_config_info": 60,
     "nodepool_request": 120,
-    "nodepool_status": 120,
+    "nodepool_status": 130,
     "nodepool_webapp": 250,
     "provider": 110,
     "provider_info": 100,
