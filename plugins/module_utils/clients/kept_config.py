@@ -18,6 +18,7 @@ import time
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from glob import glob
+from itertools import product
 
 from .config_file import ConfigFiles, settings_beside
 from .private_file import open_private_folder, write_private
@@ -48,14 +49,15 @@ def keep(folder: str, files: ConfigFiles) -> None:
     :raises ConfigError: the copy cannot be written.
     """
     os.close(open_private_folder(folder))
-    path, digest = os.path.join(folder, _name(files.path, files.secure_path, files.settings_path)), _digest(files)
-    former = _read(path, {os.geteuid()})
-    if former is not None and (former.digest, former.files.written) == (digest, files.written):
-        return
+    digest = _digest(files)
     content = {name: getattr(files, name) for name in _FIELDS}
-    about = {"path": os.path.realpath(files.path), "written": files.written, "digest": digest}
-    write_private(path, json.dumps({**about, **content}))
-    _forget_removed(folder)
+    about = {"path": os.path.abspath(files.path), "written": files.written, "digest": digest}
+    for name in _names(files.path, files.secure_path, files.settings_path):
+        path = os.path.join(folder, name)
+        former = _read(path, {os.geteuid()})
+        if former is None or (former.digest, former.files.written) != (digest, files.written):
+            write_private(path, json.dumps({**about, **content}))
+            _forget_removed(folder)
 
 
 def find(folders: Collection[str], path: str, secure_path: str | None, settings_path: str | None = None) -> Kept | None:
@@ -64,8 +66,9 @@ def find(folders: Collection[str], path: str, secure_path: str | None, settings_
     :param folders: looked into before the folders of services.
     """
     found = []
-    for folder in dict.fromkeys([*folders, *sorted(glob(SERVICES))]):
-        kept = _read(os.path.join(folder, _name(path, secure_path, settings_path)), set(_trusted(path)))
+    names = _names(path, secure_path, settings_path)
+    for place in product(dict.fromkeys([*folders, *sorted(glob(SERVICES))]), names):
+        kept = _read(os.path.join(*place), set(_trusted(path)))
         if kept is not None:
             own = {name: getattr(kept.files, name) for name in _FIELDS}
             files = ConfigFiles(
@@ -94,11 +97,17 @@ def _trusted(path: str) -> Iterator[int]:
         yield os.stat(path).st_uid
 
 
-def _name(path: str, secure_path: str | None, settings_path: str | None) -> str:
-    """Return the name of the copy; a settings file beside nodepool.yaml does not count: it may come and go."""
+def _names(path: str, secure_path: str | None, settings_path: str | None) -> list[str]:
+    """Return the names of the copy: by the paths as they are given, and by where their links lead.
+
+    A file may have several paths. A link may lead to another file after a change, or to none.
+
+    A settings file beside nodepool.yaml does not count: it may come and go.
+    """
     elsewhere = [settings_path] if settings_path and settings_path != settings_beside(path) else []
-    named = json.dumps([os.path.realpath(path), *(one and os.path.realpath(one) for one in (secure_path, *elsewhere))])
-    return _name_of(hashlib.sha256(named.encode()).hexdigest()[:16])
+    paths = (path, secure_path, *elsewhere)
+    named = [json.dumps([one and place(one) for one in paths]) for place in (os.path.abspath, os.path.realpath)]
+    return list(dict.fromkeys(_name_of(hashlib.sha256(text.encode()).hexdigest()[:16]) for text in named))
 
 
 def _name_of(key: str) -> str:

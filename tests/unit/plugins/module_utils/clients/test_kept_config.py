@@ -47,6 +47,24 @@ def test_what_was_kept_is_found_again(folder, files):
     assert kept.files == files
 
 
+@pytest.mark.parametrize("target", ["release-2", "nowhere"])
+def test_a_link_that_leads_to_another_file_now_has_its_former_content(folder, files, tmp_path, target):
+    """As where each release of a configuration is a folder of its own and ``current`` leads to the newest."""
+    current = tmp_path / "current"
+    for name in ("release-1", "release-2"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "nodepool.yaml").write_text("labels: []\n", encoding="utf-8")
+    current.symlink_to("release-1")
+    linked = replace(files, path=str(current / "nodepool.yaml"))
+    keep(folder, linked)
+    current.unlink()
+    current.symlink_to(target)
+    kept = find([folder], linked.path, files.secure_path)
+    assert kept is not None and kept.files == linked
+    first = str(tmp_path / "release-1" / "nodepool.yaml")
+    assert find([folder], first, files.secure_path), "another path to the same file"
+
+
 def test_nobody_else_may_read_it(folder, files):
     keep(folder, files)
     assert stat.S_IMODE(os.stat(only(folder)).st_mode) == 0o600
