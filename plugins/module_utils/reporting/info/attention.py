@@ -26,6 +26,8 @@ UNTOLD = "no text is stored"
 LONG_WAIT = 600.0
 """Seconds after which a request that waits needs attention."""
 MOST_NAMES = 3
+_OF_TROUBLE = {reasons.FROZEN: "freeze", reasons.BREAKER: "breaker", reasons.PROVIDER_TROUBLE: "provider"}
+"""Code of a reason → cause of the row about the trouble that it tells."""
 _WHAT = ("what", "resource", "label", "image", "tenant")
 """Fields of a reason that tell one shortage from another in the same place."""
 Rows = Sequence[Mapping[str, Any]]
@@ -138,9 +140,9 @@ def attention(
         *_of_providers(rows_of.providers),
         *_wasted(reading, rows_of.providers, now),
         *_of_labels(rows_of.labels, rows_of.providers),
-        *_of_requests(reading, rows_of.requests),
         *_of_images(rows_of.images),
     ]
+    rows = _with_requests(rows, _of_requests(reading, rows_of.requests))
     order = list(CAUSES)
     return sorted(rows, key=lambda row: (row["level"] != BAD, order.index(row["cause"]), -row["count"]))
 
@@ -156,8 +158,13 @@ def _row(
     provider: str = "",
     owner: str | None = None,
     subject: str = "",
+    code: str = "",
 ) -> dict[str, Any]:
-    """Return a row. *subject*: the image, request or label that the remedy is about."""
+    """Return a row.
+
+    :param subject: the image, request or label that the remedy is about.
+    :param code: the code of the reason for which requests wait.
+    """
     kind = CAUSES[cause]
     return {
         "cause": cause,
@@ -170,6 +177,7 @@ def _row(
         "provider": provider,
         "owner": owner,
         "subject": subject,
+        "code": code,
         "remedy": kind.remedy,
         "command": shlex.join(word.format(provider=provider, subject=subject) for word in kind.command),
         "section": kind.section,
@@ -246,7 +254,7 @@ def _of_requests(reading: TreeReading, requests: Rows) -> Iterator[dict[str, Any
         )
         if failed or (waits and (row["created_age"] or 0.0) >= LONG_WAIT):
             groups[failed, *_why(stored.get(row["id"]) or {}, row)].append(row)
-    for (failed, _code, where, _what, owner), rows in groups.items():
+    for (failed, code, where, _what, owner), rows in groups.items():
         oldest = max(rows, key=lambda row: row["created_age"] or 0.0)
         told = (oldest["reason"] or {}).get("text") or "no launcher has given a reason"
         labels = _few({label for row in rows for label in row["labels"]})
@@ -260,6 +268,7 @@ def _of_requests(reading: TreeReading, requests: Rows) -> Iterator[dict[str, Any
             provider=where.partition("/")[0],
             owner=owner or None,
             subject=oldest["id"],
+            code=code,
         )
 
 
@@ -278,6 +287,21 @@ def _first_reason(told: Any) -> Mapping[str, Any]:
         [item for item in told if isinstance(item, dict) and text(item.get("code"))] if isinstance(told, list) else []
     )
     return next(iter(reasons.causes_first(usable)), {})
+
+
+def _with_requests(rows: list[dict[str, Any]], requests: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return all rows; requests that wait for the end of a trouble that has a row are counted there."""
+    apart = []
+    for row in requests:
+        places = (_OF_TROUBLE.get(row["code"]), {row["where"], row["provider"]})
+        trouble = next((one for one in rows if one["cause"] == places[0] and one["where"] in places[1]), None)
+        if row["cause"] != "requests-wait" or trouble is None:
+            apart.append(row)
+        else:
+            waits = "waits" if row["count"] == 1 else "wait"
+            trouble["text"] += f"; {amount(row['count'], 'request')} {waits} for this, among them {row['subject']}"
+            trouble["count"] += row["count"]
+    return [*rows, *apart]
 
 
 def _few(names: Iterable[str]) -> str:

@@ -115,6 +115,20 @@ def test_requests_are_told_by_cause_and_not_one_by_one():
     assert rows[1]["age"] == LONG_WAIT + 29 and rows[1]["command"] == "nodepoolctl why 300-0000000029"
 
 
+def test_requests_that_wait_for_the_end_of_a_freeze_are_told_with_it():
+    before = {(row["cause"], row["where"]): row["count"] for row in busy()}
+    documents: dict[str, Any] = {}
+    for number in (1, 2):
+        documents |= request(number, "requested", LONG_WAIT)
+        wait = {"code": "frozen", "where": "cloud-nyc/main", "resource": "instances", "text": "x", "at": NOW}
+        documents[f"{paths.OWN}/waits/300-{number:010d}"] = {**wait, "owner": "capacity"}
+    rows = busy(documents)
+    (freeze,) = (row for row in rows if row["cause"] == "freeze")
+    assert freeze["count"] == before["freeze", "cloud-nyc/main"] + 2
+    assert "wait for this" in freeze["text"]
+    assert not any(row["cause"] == "requests-wait" and row["where"] == "cloud-nyc/main" for row in rows)
+
+
 def test_servers_made_for_nothing_are_told():
     minute = str(int(NOW // 60))
     (row,) = (
