@@ -41,9 +41,21 @@ options:
     default: settled
   providers:
     description:
-      - Act only for these providers of C(nodepool.yaml). When unset, act for all.
+      - Act only for these providers of C(nodepool.yaml), never for others. When unset, act for all.
     type: list
     elements: str
+  prefers:
+    description:
+      - Providers of C(nodepool.yaml) for which this launcher acts before launchers of other hosts. It acts for others
+        of O(providers) only while no launcher of another host does. When unset, all hosts share all providers evenly.
+    type: list
+    elements: str
+  weight:
+    description:
+      - The share of this host in the providers, relative to launchers of other hosts. A host with V(2) acts for twice
+        as many providers as one with V(1).
+    type: float
+    default: 1
   api_timeout:
     description:
       - Seconds without data from the API of a cloud after which the launcher gives up a call. A call with its whole

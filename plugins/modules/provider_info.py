@@ -80,6 +80,12 @@ providers:
       description: Hosts of the launchers, of this collection or of Nodepool, that have registered the provider's pools.
       type: list
       elements: str
+    standing_by:
+      description:
+        - Hosts of other launchers of this collection that can act for the provider, and take over when its launcher
+          ends. Empty while no launcher acts.
+      type: list
+      elements: str
     draining:
       description: Whether the provider has left the configuration or moved, and its last nodes are still in use.
       type: bool
@@ -241,6 +247,7 @@ providers:
       cloud: cloud1
       acting: true
       acted_for_by: [launcher1]
+      standing_by: [launcher2]
       health: {state: ok, text: null, age: null, owner: null}
       reading_age: 12.1
       nodes: {building: 1, ready: 3}

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -62,6 +62,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.type
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.documents import parse
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreError
+from tests.support.memory_znodes import Stat, Znode
 from tests.support.virtual_time import Agenda, Fiber, FiberLock, Killed, Taken
 
 SESSION_TIMEOUT = 11.0
@@ -76,30 +77,6 @@ _EPHEMERAL, _SEQUENCE = 1, 2
 _HANDLER = SequentialThreadingHandler()
 
 
-@dataclass(frozen=True, slots=True)
-class _Stat:
-    czxid: int
-    mzxid: int
-    version: int
-    ephemeralOwner: int  # noqa: N815 (kazoo's name)
-    numChildren: int  # noqa: N815
-    mtime: int = 0
-    ctime: int = 0
-    cversion: int = 0
-
-
-@dataclass(slots=True)
-class _Znode:
-    data: bytes
-    czxid: int
-    mzxid: int
-    owner: int
-    version: int = 0
-    created: int = 0
-    mtime: int = 0
-    ctime: int = 0
-
-
 class MemoryZooKeeper:
     """The ensemble.
 
@@ -111,7 +88,7 @@ class MemoryZooKeeper:
         self.lag = lag
         self.travel = 0.0
         """Seconds that a request of a fiber is on its way, and its answer as well; others go on meanwhile."""
-        self.znodes: dict[str, _Znode] = {"": _Znode(b"", 0, 0, 0)}
+        self.znodes: dict[str, Znode] = {"": Znode(b"", 0, 0, 0)}
         self.names: dict[str, set[str]] = {"": set()}
         self.sessions: list[MemorySession] = []
         self.writes = 0
@@ -133,13 +110,13 @@ class MemoryZooKeeper:
         self._owners += 1
         return self._owners
 
-    def stat(self, path: str) -> _Stat:
+    def stat(self, path: str) -> Stat:
         """Of a znode that exists."""
         znode = self.znodes[path]
         children = len(self.names[path])
         changes = 2 * znode.created - children
         times = znode.mtime, znode.ctime
-        return _Stat(znode.czxid, znode.mzxid, znode.version, znode.owner, children, *times, changes)
+        return Stat(znode.czxid, znode.mzxid, znode.version, znode.owner, children, *times, changes)
 
     def document(self, path: str) -> dict[str, Any] | None:
         """The JSON object at *path*, None when there is none."""
@@ -152,7 +129,7 @@ class MemoryZooKeeper:
         if path not in self.znodes:
             if parent not in self.znodes:
                 self.store_raw(parent, b"")
-            self.znodes[path] = _Znode(b"", 0, 0, 0)
+            self.znodes[path] = Znode(b"", 0, 0, 0)
             self.names[path] = set()
             self.names[parent].add(name)
         self._zxid += 1
@@ -181,13 +158,13 @@ class MemoryZooKeeper:
         for path in [path for path, znode in self.znodes.items() if znode.owner == owner]:
             self._drop(path, None)
 
-    def _existing(self, path: str) -> _Znode:
+    def _existing(self, path: str) -> Znode:
         znode = self.znodes.get(path)
         if znode is None:
             raise NoNodeError
         return znode
 
-    def _create(self, request: Any, session: MemorySession) -> tuple[str, _Stat]:
+    def _create(self, request: Any, session: MemorySession) -> tuple[str, Stat]:
         path = request.path
         parent = self._existing(paths.split(path)[0])
         if request.flags & _SEQUENCE:
@@ -198,13 +175,13 @@ class MemoryZooKeeper:
         self._zxid += 1
         owner = session.owner if request.flags & _EPHEMERAL else 0
         now = int(self.agenda.now * 1000)
-        self.znodes[path] = _Znode(request.data, self._zxid, self._zxid, owner, mtime=now, ctime=now)
+        self.znodes[path] = Znode(request.data, self._zxid, self._zxid, owner, mtime=now, ctime=now)
         self.names[path] = set()
         self.names[paths.split(path)[0]].add(paths.split(path)[1])
         self._tell(path, session)
         return path, self.stat(path)
 
-    def _set(self, request: Any, session: MemorySession) -> _Stat:
+    def _set(self, request: Any, session: MemorySession) -> Stat:
         znode = self._existing(request.path)
         if request.version not in (-1, znode.version):
             raise BadVersionError
@@ -231,7 +208,7 @@ class MemoryZooKeeper:
 
     def _transact(self, operations: tuple[Any, ...], session: MemorySession) -> list[Any]:
         """All of them or none: what was done before one fails is undone, and nobody hears of it."""
-        before: dict[str, tuple[_Znode | None, set[str]]] = {}
+        before: dict[str, tuple[Znode | None, set[str]]] = {}
         told: list[str] = []
         self._untold = told
         results: list[Any] = []
@@ -252,7 +229,7 @@ class MemoryZooKeeper:
             self._tell(path, session)
         return results
 
-    def _undo(self, before: dict[str, tuple[_Znode | None, set[str]]], touched: list[str]) -> None:
+    def _undo(self, before: dict[str, tuple[Znode | None, set[str]]], touched: list[str]) -> None:
         for path in touched:
             self.znodes.pop(path, None)
             self.names.pop(path, None)
@@ -281,6 +258,7 @@ class MemoryZooKeeper:
             if lag <= 0:
                 session.learn(path, own=session is writer)
             else:
+                session.under_way.append(path)
                 self.agenda.after(lag, partial(session.learn, path))
 
     def _kind(self, path: str) -> str:
@@ -305,6 +283,8 @@ class MemorySession(Session):
         self.before: Callable[[Any], None] | None = None
         self.after: Callable[[Any], None] | None = None
         self.log: list[tuple[str, str]] = []
+        self.under_way: list[str] = []
+        """The paths of changes that this session does not know of yet."""
 
     def open(self, *, watch: bool = True, mutable: bool | None = None, **what: Iterable[str]) -> None:
         """Connect; all of the tree is there, whatever *what* names."""
@@ -411,6 +391,8 @@ class MemorySession(Session):
 
     def learn(self, path: str, own: bool = False) -> None:
         """Something has changed at *path*."""
+        if path in self.under_way:
+            self.under_way.remove(path)
         if self.state != CONNECTED:
             return
         if path not in self.keeper.znodes:
@@ -497,3 +479,9 @@ class MemoryStore(Store):
         self.components = MemoryComponents(session)
         self.own = OwnDocuments(session)
         self.raw_images = RawImages(session)
+
+    def settle(self) -> None:
+        """As the real one: an answer comes after the events of all changes before it."""
+        super().settle()
+        for path in list(self.session.under_way):
+            self.session.learn(path)

@@ -267,11 +267,16 @@ class World:
         duration: float = 1e9,
         until: str = DEADLINE,
         providers: tuple[str, ...] | None = None,
+        host: str | None = None,
+        weight: float = 1.0,
+        prefers: tuple[str, ...] | None = None,
+        brief: bool = False,
         keeper: MemoryZooKeeper | None = None,
         spare_ssh_after: float = 0.0,
     ) -> Cycle:
         """Start a cycle; it runs while the world runs.
 
+        :param host: the cycles of the same host count as one launcher.
         :param keeper: another ZooKeeper: a second tree with the same configuration and the same clouds.
         """
         options = WorldOptions(
@@ -279,6 +284,10 @@ class World:
             duration=duration,
             until=until,
             providers=providers,
+            state_dir=host,
+            weight=weight,
+            prefers=prefers,
+            brief=brief,
             api_timeout=self.api_timeout,
             spare_ssh_after=spare_ssh_after,
         )

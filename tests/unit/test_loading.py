@@ -38,10 +38,11 @@ MOST = {
     "nodepool_webapp": 250,
     "provider": 110,
     "provider_info": 100,
-    "quickstart": 280,
+    "quickstart": 285,
     "request": 110,
     "request_info": 100,
     "throttle": 110,
+    "zuul_config": 110,
 }
 """Most files for each module."""
 NEVER = {

@@ -25,6 +25,7 @@ LAUNCHES = "launches"
 LEASE_LOCKS = "lease-locks"
 LEASES = "leases"
 LIVE_BUILDERS = "live-builders"
+LIVE_LAUNCHERS = "live-launchers"
 MET = "met"
 MIN_READY = "min-ready"
 PROVIDERS = "providers"
@@ -82,8 +83,11 @@ OWN_TREE = (
     Part(LEASE_LOCKS, "hash of a lease", "", REQUESTOR, "their locks"),
     Part(LEASES, "lease", "", REQUESTOR, "their nodes and requests"),
     Part(LIVE_BUILDERS, "host and number", "", BUILDER, "one for each running cycle, ephemeral"),
+    Part(LIVE_LAUNCHERS, "host and number", "", LAUNCHER, "one for each running cycle, ephemeral"),
     Part(MET, "provider", BY_NAME, LAUNCHER, "providers that were checked once for servers of others"),
-    Part(MIN_READY, "", "", LAUNCHER, "the lock of the launcher that launches for min-ready"),
+    Part(
+        MIN_READY, "", "", LAUNCHER, "the lock of a launcher that launches for min-ready or for a tenant with a limit"
+    ),
     Part(KNOWN_POOLS, "pool", "provider_name", LAUNCHER, "pools of launchers that were registered recently"),
     Part(PROVIDERS, "provider", BY_NAME, LAUNCHER, "the lock of its launcher, and what that has learned"),
     Part(SIGHTINGS, "provider", BY_NAME, LAUNCHER, "leaks that the sweep has seen once"),

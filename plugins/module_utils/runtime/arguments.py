@@ -57,7 +57,7 @@ AT_LEAST: dict[str, tuple[float, str]] = {
     "uploads_per_provider": (1, "give 1 or more"),
     "spare_ssh_after": (0, "give seconds, or 0 to never test spare nodes again"),
 }
-MORE_THAN_ZERO = ("api_timeout", "hook_timeout")
+MORE_THAN_ZERO = {"api_timeout": "seconds", "hook_timeout": "seconds", "weight": "a number"}
 
 
 def load(module: AnsibleModule, *, former: bool = True) -> NodepoolConfig:
@@ -98,6 +98,6 @@ def _out_of_range(params: Mapping[str, Any]) -> Iterable[str]:
         value = params.get(name)
         if value is not None and not value >= least:  # nan is neither
             yield f"{name} is {value:g}: {remedy}"
-    for name in MORE_THAN_ZERO:
+    for name, unit in MORE_THAN_ZERO.items():
         if not params.get(name, 1) > 0:
-            yield f"{name} is {params[name]:g}: give seconds, more than 0"
+            yield f"{name} is {params[name]:g}: give {unit}, more than 0"

@@ -20,6 +20,8 @@ LAUNCH_ARGUMENTS: dict[str, Any] = {
     **CYCLE_ARGUMENTS,
     **PROVIDERS_ARGUMENTS,
     **API_ARGUMENTS,
+    "prefers": {"type": "list", "elements": "str"},
+    "weight": {"type": "float", "default": 1.0},
     "spare_ssh_after": {"type": "float", "default": 0.0},
 }
 

@@ -79,7 +79,7 @@ def test_the_playbooks_variables(site: Site):
     ran = playbook(
         site,
         nodepool_secure_config=str(secure),
-        launcher_providers=["two"],
+        launcher_only_providers=["two"],
         launcher_duration=60,
         launcher_until="settled",
     )

@@ -132,6 +132,17 @@ class Store:
         """
         self._session.catch_up()
 
+    def settle(self) -> None:
+        """Wait until the cache has all changes that ZooKeeper had made when the call began.
+
+        Events and answers come in order. The second read comes after the reads that events before the first one, or
+        during it, have caused.
+
+        :raises StoreError: ZooKeeper cannot be used.
+        """
+        for _unused in range(2):
+            self._session.read(paths.OWN)
+
     def give_up(self) -> None:
         """Wait as :meth:`catch_up` does, and ignore errors: for a caller that starts anew in any case."""
         self._session.give_up()

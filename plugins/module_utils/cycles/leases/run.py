@@ -219,6 +219,7 @@ def _launching(
         **{item.name: getattr(turn, item.name) for item in fields(ConfigOptions)},
         duration=turn.timeout,
         until="deadline",
+        brief=True,
         state_dir=default_folder(),
     )
     ended = run_launcher(options, progress=line, done=customer.done, refused=customer.refused, stop=stop, clock=clock)[

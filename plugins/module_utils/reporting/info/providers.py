@@ -41,7 +41,8 @@ FREEZES = paths.own(own_tree.FREEZES)
 BREAKERS = paths.own(own_tree.BREAKERS)
 DRAIN = paths.own(own_tree.DRAIN)
 STUCK = paths.own(own_tree.STUCK)
-ROOTS = (paths.NODES, PROVIDERS, FREEZES, BREAKERS, DRAIN, STUCK)
+LAUNCHERS = paths.own(own_tree.LIVE_LAUNCHERS)
+ROOTS = (paths.NODES, PROVIDERS, FREEZES, BREAKERS, DRAIN, STUCK, LAUNCHERS)
 MOST = 1e12
 """Highest plausible amount of a resource; a larger amount in a record is not counted."""
 
@@ -106,6 +107,7 @@ def _provider_row(
         "region": settings.region_name if settings else fields.read("region"),
         "acting": locked,
         "acted_for_by": hosts,
+        "standing_by": _standing_by(name, text(fields.read("host")), reading) if locked else [],
         "draining": reading.one(f"{DRAIN}/{name}") is not None,
         "health": _health(health, now),
         "reading_age": (read_at := age(seconds((reading_of or {}).get("at")), now)),
@@ -118,6 +120,13 @@ def _provider_row(
         "stuck": [row for row in _stuck(reading, now) if row["provider"] == name],
         "problems": fields.problems,
     }
+
+
+def _standing_by(name: str, holder: str | None, reading: TreeReading) -> list[str]:
+    """Return the host names of live launchers that can act for the provider, without the one that does."""
+    registered = [found.document for found in reading.below(LAUNCHERS)]
+    others = [one for one in registered if name in words(one.get("wants")) and one.get("host") != holder]
+    return sorted({host for one in others if (host := text(one.get("hostname")))})
 
 
 def _health(document: Mapping[str, Any] | None, now: float) -> dict[str, Any] | None:

@@ -15,7 +15,7 @@ from ...clients.zookeeper.link import paths
 from ...clients.zookeeper.tree_reading import Found, TreeReading
 from ...model.bounded_text import printable
 from ...model.config.types import NodepoolConfig
-from ...model.lines import amount, span
+from ...model.lines import amount, span, word_for
 from ...model.node import NodeState
 from ...model.owner import SENTENCES
 from ...model.request import RequestState
@@ -142,6 +142,8 @@ def _provider(row: Mapping[str, Any]) -> Iterator[str]:
     other = f"served by another launcher on {', '.join(row['acted_for_by'])}" if row["acted_for_by"] else "no launcher"
     notes = ["not in the configuration"] if not row["configured"] else []
     notes += ["draining"] if row["draining"] else []
+    if row["standing_by"]:
+        notes.append(f"{', '.join(row['standing_by'])} {word_for(len(row['standing_by']), 'stands', 'stand')} by")
     if not row["acting"] and row["reading_age"] is not None:
         notes.append(f"limits read {span(row['reading_age'])} ago")
     yield ", ".join([f"{row['name']}: {who if row['acting'] else other}", *notes, *_health(row)])

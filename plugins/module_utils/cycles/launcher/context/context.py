@@ -116,6 +116,8 @@ class Context:
     nonce: Callable[[], str] = lambda: uuid.uuid4().hex[:12]
     ages: Ages = field(default_factory=Ages)
     identities: Identities = field(default_factory=Identities)
+    leaving: str = ""
+    """The provider that is about to move to another host: none of its creates is sent any more."""
     hear: Callable[[float], None] = lambda server_time: None
     """Takes ZooKeeper's time in UNIX seconds, by which the cycle's clock corrects itself."""
 

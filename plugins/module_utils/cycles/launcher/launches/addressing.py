@@ -48,8 +48,8 @@ class _Wish:
     launch: Launch
     server: Server
     done: Done
-    era: int
-    """Number of the era in which the wish was made. Answers for a wish of an earlier era are ignored: its launch was
+    era: object
+    """The era in which the wish was made. Answers for a wish of an earlier era are ignored: its launch was
     given up and may have been adopted since."""
     unheard: tuple[CloudError, ...] = ()
     """The errors of creates that may have made a floating IP."""
@@ -61,7 +61,8 @@ class Addressing:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._wishes: dict[str, list[_Wish]] = {}
-        self._era = 0
+        self._eras: dict[str, object] = {}
+        """Provider → what its present wishes have in common; another one after they were forgotten."""
 
     def addresses(self, actor: ProviderActor, server: Server, networks: Sequence[Network]) -> ReachedAddresses:
         """Return the server's addresses sorted into Nodepool's fields."""
@@ -82,11 +83,21 @@ class Addressing:
     def drop(self) -> None:
         """Forget all wishes, and ignore answers that are under way."""
         self._wishes.clear()
-        self._era += 1
+        self._eras.clear()
+
+    def drop_provider(self, name: str) -> None:
+        """Forget the wishes at a provider that moves to another host."""
+        self._wishes.pop(name, None)
+        self._eras.pop(name, None)
 
     def want(self, launch: Launch, actor: ProviderActor, server: Server, done: Done) -> None:
         """Get a floating IP for a server; note it in the launch's record before *done* is called."""
-        self._wishes.setdefault(actor.provider.name, []).append(_Wish(launch, server, done, self._era))
+        name = actor.provider.name
+        era = self._eras.setdefault(name, object())
+        self._wishes.setdefault(name, []).append(_Wish(launch, server, done, era))
+
+    def _is_present(self, wish: _Wish) -> bool:
+        return self._eras.get(wish.launch.provider) is wish.era
 
     def step(self) -> None:
         """Look up the ports or floating IPs for all waiting servers, with one call of each kind per provider."""
@@ -104,7 +115,7 @@ class Addressing:
         """List the floating IPs once for all servers that may have one; create one for those that have none."""
 
         def answered(known: list[FloatingIp] | None, error: CloudError | None) -> None:
-            present = [wish for wish in wishes if wish.era == self._era]
+            present = [wish for wish in wishes if self._is_present(wish)]
             if known is None:
                 for wish in present:
                     wish.done(error)
@@ -134,7 +145,7 @@ class Addressing:
 
         def answered(ports: list[Port] | None, error: CloudError | None) -> None:
             for wish in wishes:
-                if wish.era != self._era:
+                if not self._is_present(wish):
                     continue
                 if ports is None:
                     wish.done(error)
@@ -158,7 +169,7 @@ class Addressing:
         target = targets[0]
 
         def answered(created: FloatingIp | None, error: CloudError | None) -> None:
-            if wish.era != self._era:
+            if not self._is_present(wish):
                 return
             if created is not None:
                 wish.launch.floating_ip_id = created.id

@@ -45,6 +45,11 @@ class Creates:
         self._kept: dict[str, set[str]] = {}
         """Provider → ids of the servers that belong to a node whose launch has succeeded."""
 
+    def drop_provider(self, name: str) -> None:
+        """Forget which servers of a provider were examined, as it moves to another host."""
+        self._examined.pop(name, None)
+        self._kept.pop(name, None)
+
     def drop(self) -> None:
         """Forget which servers were examined, as the session is lost or the cycle ends."""
         self._examined.clear()

@@ -250,6 +250,10 @@ class LaunchesInProgress(dict[str, LaunchInProgress]):
         """True while a create waits for its answer."""
         return any(ongoing.launch.phase == Phase.CREATING for ongoing in self.values())
 
+    def creating_at(self, provider: str) -> bool:
+        """Return True while a create of the provider waits for its answer."""
+        return any(one.launch.phase == Phase.CREATING and one.launch.provider == provider for one in self.values())
+
     @property
     def is_any_queued(self) -> bool:
         """True while a create waits to be sent."""

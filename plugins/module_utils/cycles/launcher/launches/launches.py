@@ -41,6 +41,7 @@ from ....model.request import NodeRequest
 from ....model.resources import FLOATING_IPS
 from ..context.context import Context
 from ..context.ledger import size_of
+from ..provider.actor import ProviderActor
 from ..removals.removals import Removals
 from .addressing import Addressing
 from .beginning import Wanted, adopted, begin
@@ -195,7 +196,8 @@ class Launches:
                 lane, name = ongoing.actor.creates, ongoing.actor.provider.name
                 room = lane.has_room(sending[name], ongoing.actor.provider.max_concurrency)
                 few = creating[ongoing.key] < at_once[ongoing.key]
-                if room and few and not self._create_limits.held_up(ongoing):
+                stays = name != context.leaving
+                if room and few and stays and not self._create_limits.held_up(ongoing):
                     creating[ongoing.key] += 1
                     spec = prepare_create(self._context, ongoing, now)
                     if isinstance(spec, Unfit):
@@ -232,6 +234,15 @@ class Launches:
             step = machine.next_step(ongoing.launch, now)
             if step in (Step.WAIT, Step.CREATE):
                 return
+
+    def drop_provider(self, actor: ProviderActor) -> None:
+        """Forget the launches at a provider that moves to another host, which adopts them."""
+        for ongoing in list(self.in_progress.of(actor)):
+            self._reaching.cancel(ongoing.node.id)
+            ongoing.held.release()
+            del self.in_progress[ongoing.node.id]
+        self._addressing.drop_provider(actor.provider.name)
+        self._creates.drop_provider(actor.provider.name)
 
     def drop(self) -> None:
         """Forget all launches, as the session is lost or the cycle ends; they are adopted later."""

@@ -104,6 +104,14 @@ class LeakSweep:
         """Return the leaked things, other than servers, whose deletion is stuck."""
         return [entry for entries in self._stuck.values() for entry in entries]
 
+    def drop_provider(self, name: str) -> None:
+        """Forget the sweep of a provider that moves to another host."""
+        running = self._running.pop(name, None)
+        if running is not None:
+            running.held.release()
+        self._looked.pop(name, None)
+        self._stuck.pop(name, None)
+
     def drop(self) -> None:
         """Forget all sweeps and release their locks, as the session is lost or the cycle ends."""
         for running in self._running.values():

@@ -26,6 +26,7 @@ from ....model.node import Node
 from ....model.own_tree import DRAIN, PROVIDERS
 from ....model.stored import BadDocument, kind_of
 from ..context.context import Context, clients_of
+from .live_launchers import HOLDER
 from .provider_locks import ProviderLocks
 
 CONNECTION = ("provider", "cloud", "region", "place", "config")
@@ -44,15 +45,19 @@ class ActingProviders:
     :ivar changes: a number that rises with each change of the providers, their settings or their clients.
     :param chosen: returns the names of the providers of a configuration that this cycle must act for.
     :param origin: host and path of the configuration.
+    :param host: the host of this cycle, by which the launchers of the tree know each other.
     :raises CloudAuthError: no provider can have a client.
     """
 
-    def __init__(self, context: Context, ownership: ProviderLocks, chosen: Chosen, make: Make, origin: str) -> None:
+    def __init__(
+        self, context: Context, ownership: ProviderLocks, chosen: Chosen, make: Make, origin: str, host: str = ""
+    ) -> None:
         self._context = context
         self._ownership = ownership
         self._chosen = chosen
         self._make = make
         self._origin = origin
+        self._host = host
         self._configured = self._read_configured()
         self.clients = clients_of(context, self._configured, make)
         self.settings = {name: self._configured[name] for name in self.clients}
@@ -99,7 +104,7 @@ class ActingProviders:
         if provider is None or client is None:
             return
         path = f"{PROVIDERS}/{name}"
-        document = {**learned, **self._connection(provider, client.place)}
+        document = {**learned, **self._connection(provider, client.place), HOLDER: self._host}
         if self._context.store.own.get(path) != document:
             self._context.store.own.put(path, document)
 

@@ -108,6 +108,12 @@ class Inherited:
         if self.ssh is not None:
             self.ssh.drop()
 
+    def forget(self, provider: str) -> None:
+        """Forget the nodes of a provider that this cycle does not act for any more."""
+        for known in (self._left, self._wanted, self._noted):
+            known.pop(provider, None)
+        self._asking.discard(provider)
+
     def ask_for_lists(self, now: float) -> None:
         """Read the list of each provider whose nodes are wanted and not proved; called once per pass."""
         for name in self._asking:

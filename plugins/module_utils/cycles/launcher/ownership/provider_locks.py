@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from ....clients.zookeeper.locks import Held
 from ....clients.zookeeper.store import Store
-from ....model.own_tree import MIN_READY, PROVIDERS
+from ....model.own_tree import PROVIDERS
 
 
 class ProviderLocks:
@@ -22,15 +22,6 @@ class ProviderLocks:
     def gain(self, providers: Iterable[str]) -> list[str]:
         """Take the free locks; return the providers that this cycle newly acts for."""
         return [name for name in providers if self._take(name, f"{PROVIDERS}/{name}")]
-
-    def gain_min_ready(self) -> None:
-        """Take min-ready of the whole tree, if it is free."""
-        self._take("", MIN_READY)
-
-    @property
-    def keeps_spares(self) -> bool:
-        """True when this cycle provides min-ready for the whole tree."""
-        return "" in self._held
 
     def __contains__(self, provider: str) -> bool:
         held = self._held.get(provider)

@@ -102,6 +102,14 @@ class Registry:
         self.forget_past(now)
         self._registered_at.clear()
 
+    def withdraw_provider(self, provider: Provider) -> None:
+        """Remove the registrations of the provider's pools, which stay known."""
+        for key in self.ids(provider).values():
+            registration = self._pools.pop(key, None)
+            if registration is not None:
+                registration.unregister()
+        self._registered_at.pop(provider.name, None)
+
     def withdraw(self) -> None:
         """Remove all registrations."""
         for registration in self._pools.values():

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Takes over providers, stands by for providers that another cycle acts for, and releases them."""
+"""Takes over providers, stands by for providers that another cycle acts for, and releases them or hands them over."""
 
 from __future__ import annotations
 
@@ -18,11 +18,15 @@ from ..context.context import Context
 from ..provider.actor import ProviderActor
 from ..provider.health import CORE
 from .acting_providers import ActingProviders, Chosen, Make
+from .assignments import Assignments
 from .inherited import Inherited
+from .live_launchers import Here
 from .provider_locks import ProviderLocks
 from .registry import Registry
+from .shared_turn import SharedTurn
 from .warming import Warming
 
+NOWHERE = Here()
 REMEMBER_EVERY = 60.0
 """Seconds between two writes of the facts learned about a provider; they help the next cycle if this one is killed."""
 
@@ -31,17 +35,25 @@ class Takeover:
     """Keeps ``context.actors``, the providers that this cycle acts for, and their registrations up to date.
 
     :ivar acted_for: the providers that this cycle has acted for at any time.
+    :ivar assignments: which of them it may take and must hand over.
+    :ivar turn: the right to add to what all launchers share.
     :ivar inherited: the ready nodes that existed when a provider was taken over.
     :param chosen: returns the names of the providers of a configuration that this cycle must act for.
     :param registers: False to not offer the pools to requestors and other launchers.
+    :param here: the launcher that this cycle is a part of.
     """
 
-    def __init__(self, context: Context, chosen: Chosen, client: Make, *, registers: bool = True) -> None:
+    def __init__(
+        self, context: Context, chosen: Chosen, client: Make, *, registers: bool = True, here: Here = NOWHERE
+    ) -> None:
         self._context = context
         self._registers = registers
         self._locks = ProviderLocks(context.store)
+        self.turn = SharedTurn(context.store)
         self._registry = Registry(context.store, context.config, context.site)
-        self._acting_providers = ActingProviders(context, self._locks, chosen, client, self._registry.origin)
+        origin = self._registry.origin
+        self._acting_providers = ActingProviders(context, self._locks, chosen, client, origin, here.host)
+        self.assignments = Assignments(context.store, here, context.account.say, shares=registers)
         self._changes = self._acting_providers.changes
         self._warming = Warming(self._images_of)
         self._remarked: set[tuple[str, str]] = set()
@@ -67,8 +79,11 @@ class Takeover:
 
         :param nodes: all known nodes.
         """
+        self.assignments.follow(self._acting_providers.clients.keys(), now, ready=self._warming.warm(now))
         self._gain(nodes, now)
         self._warm_up(now)
+        self.assignments.choose_leaving(self._context.actors, now)
+        self._context.leaving = self.assignments.leaving
         for actor in self._context.actors.values():
             actor.check(now)
             actor.health.follow(now)
@@ -79,14 +94,10 @@ class Takeover:
             self._tell_remarks(actor)
             actor.view.settle(now)
 
-    def gain_min_ready(self) -> None:
-        """Take min-ready of the whole tree, if it is free."""
-        self._locks.gain_min_ready()
-
     @property
-    def keeps_spares(self) -> bool:
-        """True when this cycle provides min-ready for the whole tree."""
-        return self._locks.keeps_spares
+    def leads(self) -> bool:
+        """True when this cycle reports for the whole tree and sweeps it; only one of the acting hosts does."""
+        return bool(self._context.actors) and self.assignments.is_first
 
     @property
     def is_idle(self) -> bool:
@@ -108,7 +119,8 @@ class Takeover:
 
     def _gain(self, nodes: Collection[Node], now: float) -> None:
         context = self._context
-        gained = self._locks.gain(list(self._acting_providers.clients))
+        names = [name for name in self._acting_providers.clients if self.assignments.may_take(name, now)]
+        gained = self._locks.gain(names)
         for name in gained:
             provider, client = self._acting_providers.begin(name)
             actor = self._warming.hand_over(name, provider, client) or context.actor(provider, client)
@@ -117,6 +129,7 @@ class Takeover:
             context.pool_ids.update(self._registry.ids(provider))
             self._acting_providers.remember(name, actor.learned())
             self.acted_for.add(name)
+            self.assignments.acts(name, now)
             self.inherited.gain(actor, nodes, now)
         if self._changes != self._acting_providers.changes:
             self._changes = self._acting_providers.changes
@@ -137,6 +150,7 @@ class Takeover:
     def _warm_up(self, now: float) -> None:
         settings, clients = self._acting_providers.settings, self._acting_providers.clients
         names = [name for name in clients if name not in self._context.actors and name in settings]
+        self.assignments.tell(names)
         self._warming.follow({name: partial(self._context.actor, settings[name], clients[name]) for name in names}, now)
 
     def _images_of(self, provider: Provider) -> list[ImageSettings]:
@@ -187,6 +201,21 @@ class Takeover:
         for name, actor in self._context.actors.items():
             self._acting_providers.remember(name, actor.learned())
 
+    def hand_over(self, now: float) -> None:
+        """Stop acting for the provider that is about to leave; the work on it must be dropped before."""
+        name = self.assignments.leaving
+        actor = self._context.actors.pop(name)
+        self._acting_providers.remember(name, actor.learned())
+        for key in self._registry.ids(actor.provider):
+            self._context.pool_ids.pop(key, None)
+        self._registry.withdraw_provider(actor.provider)
+        self.inherited.forget(name)
+        self._troubled.pop(name, None)
+        actor.dismiss()
+        self._locks.release(name)
+        self.assignments.left(now)
+        self._context.leaving = ""
+
     def lose(self) -> None:
         """Stop acting for all providers."""
         self.inherited.drop()
@@ -196,6 +225,7 @@ class Takeover:
         self._context.pool_ids.clear()
         self._warming.drop()
         self._registry.withdraw()
+        self.turn.lose()
         self._locks.lose()
 
     def close(self) -> None:

@@ -36,6 +36,7 @@ from ..context.account import Account
 from ..context.context import Context
 from ..context.launcher_metrics import Metrics
 from ..context.launcher_options import LauncherOptions
+from ..ownership.live_launchers import Here
 from ..ownership.takeover import Takeover
 from .launcher_pass import LauncherPass
 
@@ -112,7 +113,9 @@ class LauncherCycle(Work):
         self._watch = watch or ConfigWatch(options, context.account.say)
         self._watch.known = context.config
         self._news = News()
-        self._takeover = Takeover(context, options.chosen, options.client, registers=options.serves)
+        stays = options.until != SETTLED and not options.brief
+        here = Here.of(options.state_dir, weight=options.weight, prefers=options.prefers, stays=stays)
+        self._takeover = Takeover(context, options.chosen, options.client, registers=options.serves, here=here)
         self._launcher_pass = LauncherPass(
             context, self._takeover, serves=options.serves, spare_ssh_after=options.spare_ssh_after
         )

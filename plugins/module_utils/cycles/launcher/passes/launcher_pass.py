@@ -32,6 +32,7 @@ from ..launches.launches import Launches
 from ..launches.spare_ssh import KEY, SpareSsh
 from ..leaks.first_meeting import FirstMeeting
 from ..leaks.sweep import LeakSweep
+from ..ownership.shared_turn import RETRY, shares, unmet_here, without_shared
 from ..ownership.takeover import Takeover
 from ..provider.actor import ProviderActor, Watched
 from ..provider.given_back import Acknowledged
@@ -77,6 +78,7 @@ class LauncherPass:
         self._pending_waits = PendingWaits(context, self._accepted.hindrances)
         self._planned = Snapshot()
         self._quiet = False
+        self._withheld = False
         self._abandoned = False
 
     # -- passes --------------------------------------------------------------------------------------------------
@@ -96,6 +98,7 @@ class LauncherPass:
         if self._takeover.follow_drains(nodes.values()):
             self.lose()
         self._takeover.step(self._nodes.records.values(), now)
+        self._hand_over(now)
         self._requests.refresh()
         if self._serves:
             self._serve(now)
@@ -114,12 +117,15 @@ class LauncherPass:
         self._accepted.try_elsewhere(self._planned)
         if self._accepted.take_back(now):
             self._requests.refresh()
-        self._takeover.gain_min_ready()
         snapshot = self._observe(now)
-        plan, self._planned = place(snapshot), snapshot
+        plan, withheld = place(snapshot), False
+        if shares(plan, snapshot) and not self._takeover.turn.has:
+            snapshot, plan, withheld = self._plan_in_turn(snapshot, plan, now)
+        self._planned = snapshot
         planned_with = self._in_flight
         self._waits.forget()
-        self._carry_out(plan, snapshot.all_pools, now)
+        self._carry_out(plan, snapshot, now)
+        self._takeover.turn.end(alone=self._takeover.assignments.alone)
         self._removals.step(now)
         self._deletions.step(now)
         self._launches.step(now)
@@ -128,9 +134,36 @@ class LauncherPass:
         self._takeover.inherited.ask_for_lists(now)
         self._first_meeting.step(now)
         self._takeover.remember(now)
-        self._sweeps.step(now, tree=self._takeover.keeps_spares)
+        self._sweeps.step(now, tree=self.leads)
         # Work that ended during this pass has freed room that the plan did not know of.
-        self._quiet = not planned_with and self._is_quiet(plan)
+        self._quiet = not planned_with and not withheld and self._is_quiet(plan)
+        self._withheld = withheld
+
+    def _plan_in_turn(self, snapshot: Snapshot, plan: Plan, now: float) -> tuple[Snapshot, Plan, bool]:
+        """Plan again with what the other launchers have added before, if it is this cycle's turn.
+
+        :return: the snapshot and the plan to carry out, and whether something of it must wait for the turn.
+        """
+        if not self._takeover.turn.take():
+            return snapshot, without_shared(plan, snapshot), True
+        self._ledger.follow_records(self._nodes.refresh(), self._nodes.records)
+        self._requests.refresh()
+        snapshot = self._observe(now)
+        return snapshot, place(snapshot), False
+
+    def _hand_over(self, now: float) -> None:
+        """Release the provider that must move to another host, when no create of it waits for an answer."""
+        name = self._context.leaving
+        if not self._takeover.assignments.may_leave(now, creating=self._launches.in_progress.creating_at(name)):
+            return
+        actor = self._context.actors[name]
+        self._accepted.drop_provider(name)
+        self._launches.drop_provider(actor)
+        self._deletions.drop_provider(actor)
+        self._removals.drop_provider(actor)
+        self._sweeps.drop_provider(name)
+        self._context.store.catch_up()
+        self._takeover.hand_over(now)
 
     @property
     def settled(self) -> bool:
@@ -146,7 +179,7 @@ class LauncherPass:
     @property
     def leads(self) -> bool:
         """True when this cycle reports for the whole tree; only one of the acting cycles does."""
-        return self._takeover.keeps_spares
+        return self._takeover.leads
 
     def _is_quiet(self, plan: Plan) -> bool:
         if self._takeover.is_idle:
@@ -165,6 +198,7 @@ class LauncherPass:
     def _due(self, now: float) -> float:
         due = min(self._launches.next_due(now), self._removals.next_due(now), self._gates.freezes.next_due(now))
         due = min(due, self._takeover.inherited.next_due(now), self._pending_waits.next_due(now))
+        due = min(due, self._takeover.assignments.next_due(now))
         for actor in self._context.actors.values():
             launches = self._launches.in_progress.watched(actor)
             full = self._waits.for_room
@@ -180,7 +214,7 @@ class LauncherPass:
             due = min(due, actor.poll(now, watched))
             if by_quota:
                 due = min(due, actor.look_for_room(now, self._launches.in_progress.unanswered(actor)))
-        return max(0.01, due)
+        return max(0.01, min(due, RETRY) if self._withheld else due)
 
     # -- the end -------------------------------------------------------------------------------------------------
 
@@ -198,6 +232,7 @@ class LauncherPass:
     def close(self) -> None:
         """End the work: wait briefly for creates under way, then release everything."""
         context = self._context
+        self._takeover.assignments.withdraw()
         end = context.now() + (0.0 if self._abandoned else END_WAIT)
         try:
             while context.store.state == "connected" and self._launches.in_progress.creating and context.now() < end:
@@ -288,8 +323,7 @@ class LauncherPass:
         )
         given = [node_id for actor in context.actors.values() for node_id in self._given_back(actor)]
         self._ledger.follow((), self._nodes.records, self._removals.stuck_nodes(), launches.to_float(), given)
-        keep_spares = self._takeover.keeps_spares
-        demand = demand_of(context, self._ledger, self._requests.free.values(), in_hand, keep_spares=keep_spares)
+        demand = demand_of(context, self._ledger, self._requests.free.values(), in_hand)
         readings = read_clouds(context, self._gates, self._ledger, demand=bool(demand))
         free, inherited = self._nodes.free.values(), self._takeover.inherited
         return observe(context, self._gates, self._ledger, free, demand, readings, others, in_hand, inherited)
@@ -304,8 +338,8 @@ class LauncherPass:
         actor.given_back.follow(pending, doubted=bool(actor.view.missing))
         return actor.given_back.nodes
 
-    def _carry_out(self, plan: Plan, all_pools: Collection[str], now: float) -> None:
-        context = self._context
+    def _carry_out(self, plan: Plan, snapshot: Snapshot, now: float) -> None:
+        context, all_pools = self._context, snapshot.all_pools
         self._accepted.admit(plan.admit)
         for decline in plan.decline:
             self._accepted.decline(decline, all_pools)
@@ -314,7 +348,7 @@ class LauncherPass:
         for spare, node_id in zip(plan.spare, begun, strict=True):
             if node_id is not None:
                 context.account.say(Line(spare.reason.text(), label=spare.label))
-        context.account.unmet_spares, context.account.unmet_reasons = dict(plan.unmet_spares), dict(plan.unmet_reasons)
+        context.account.unmet_spares, context.account.unmet_reasons = unmet_here(plan, snapshot)
         self._takeover.set_paused(self._waits.publish(plan.wait, now))
 
     def _scanned(self, result: ScanResult) -> None:

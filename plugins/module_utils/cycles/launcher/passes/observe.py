@@ -72,14 +72,12 @@ class Demand:
         return bool(self.requests) or any(need.have < need.wanted for need in self.spares)
 
 
-def demand_of(
-    context: Context, ledger: Ledger, requests: Iterable[NodeRequest], in_hand: InHand, *, keep_spares: bool
-) -> Demand:
+def demand_of(context: Context, ledger: Ledger, requests: Iterable[NodeRequest], in_hand: InHand) -> Demand:
     """Return the demand.
 
     :param requests: the requests that are not locked.
     """
-    return Demand(_open_requests(requests, in_hand), _spare_needs(context, ledger) if keep_spares else [])
+    return Demand(_open_requests(requests, in_hand), _spare_needs(context, ledger))
 
 
 def due_upkeep(

@@ -168,7 +168,7 @@ def _settled_plan(context: Context, registry: Registry, gates: Gates, leaving: s
     while True:
         deny_unusable(context)
         in_hand = InHand(requests=(), launching=_launching(context), busy_nodes=leaving)
-        demand = demand_of(context, ledger, requests, in_hand, keep_spares=True)
+        demand = demand_of(context, ledger, requests, in_hand)
         readings = read_clouds(context, gates, ledger, demand=bool(demand))
         snapshot = observe(context, gates, ledger, free, demand, readings, others, in_hand, inherited)
         inherited.ask_for_lists(context.now())

@@ -194,6 +194,12 @@ class Deletions:
             del self._looking[node_id]
             self._start_removal(node_id, actor, server.id if server else None, launch)
 
+    def drop_provider(self, actor: ProviderActor) -> None:
+        """Release the locks of a provider's nodes, as it moves to another host, which continues."""
+        for node_id in [key for key, deletion in self._deletions.items() if deletion.actor is actor]:
+            self._deletions.pop(node_id).held.release()
+            self._looking.pop(node_id, None)
+
     def drop(self) -> None:
         """Release all locks, as the session is lost or the cycle ends; the next cycle continues."""
         for deletion in self._deletions.values():

@@ -212,6 +212,10 @@ class Removals:
         waits = [item.due - now for item in self._removals.values() if not item.busy and item.asked_at is None]
         return max(0.05, min(waits, default=float("inf")))
 
+    def drop_provider(self, actor: ProviderActor) -> None:
+        """Forget the removals at a provider that moves to another host."""
+        self._removals = {key: one for key, one in self._removals.items() if one.actor is not actor}
+
     def drop(self) -> None:
         """Forget all removals: servers that still exist are found again by their nodes."""
         self._removals.clear()

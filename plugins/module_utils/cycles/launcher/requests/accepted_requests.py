@@ -342,6 +342,15 @@ class AcceptedRequests:
 
     # -- inside --------------------------------------------------------------------------------------------------
 
+    def drop_provider(self, provider: str) -> None:
+        """Release the locks of the requests that a provider serves, as it moves to another host, which adopts them."""
+        for request_id, accepted in list(self._accepted.items()):
+            if self._context.pool_names(accepted.pool_id)[0] == provider:
+                for held in accepted.held.values():
+                    held.release()
+                accepted.lock.release()
+                del self._accepted[request_id]
+
     def drop(self) -> None:
         """Release all locks, as the session is lost or the cycle ends; the next cycle adopts the requests."""
         for accepted in self._accepted.values():

@@ -18,7 +18,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.pr
 from ansible_collections.stackci.nodepool.plugins.modules import label_info, lease_info, provider_info
 from tests.support.documented import differences
 from tests.support.effort import examples
-from tests.support.populated_tree import HELD, PENDING, STOCK, WEST, documents
+from tests.support.populated_tree import HELD, PENDING, STOCK, WEST, documents, locks
 from tests.support.tree_reading import NOW, populated, reading_of
 
 CONFIG = parse_config(
@@ -192,3 +192,22 @@ def test_whatever_others_wrote_there_are_rows_as_documented(path, data):
         (lease_info, {"leases": list(leases(reading).values())}),
     ):
         assert differences(module.RETURN, json.loads(json.dumps(result)), check=False) == []
+
+
+def registered(hostname, host, *wants):
+    return json.dumps({"hostname": hostname, "host": host, "wants": list(wants)}).encode()
+
+
+def test_who_stands_by_is_shown_while_a_launcher_acts():
+    folder = "/nodepool/stackci/live-launchers"
+    tree = documents(NOW) | {
+        f"{folder}/a0": registered("a", "a:/run", "west"),
+        f"{folder}/a1": registered("a", "a:/run", "west"),
+        f"{folder}/b0": registered("b", "b:/run", "west", "east"),
+        f"{folder}/c0": registered("c", "c:/run", "east"),
+        f"{folder}/d0": b"nonsense",
+    }
+    tree["/nodepool/stackci/providers/west"] |= {"host": "a:/run"}
+    shown = providers(reading_of(tree, locks()))
+    assert shown["west"]["standing_by"] == ["b"]
+    assert shown["east"]["standing_by"] == [], "no launcher acts for it"

@@ -20,6 +20,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.st
     request_lines,
     status_lines,
 )
+from tests.support import populated_tree
 from tests.support.populated_tree import (
     BROKEN,
     BUILDING,
@@ -170,3 +171,15 @@ def test_a_request_that_has_its_nodes_tells_no_wait_and_names_only_pools_that_de
     failed = request_lines(explanation(reading, request_rows(reading, NOW), FAILED, NOW), 200)
     assert "  east/main: east/main does not offer label small" in failed
     assert not any(line.startswith("expected wait") for line in failed)
+
+
+def test_who_stands_by_is_shown():
+    standing = {
+        f"/nodepool/stackci/live-launchers/{name}": {"hostname": name, "host": name, "wants": ["west"]}
+        for name in ("launcher2", "launcher3")
+    }
+    one = dict(list(standing.items())[:1])
+    tree = populated_tree.documents(NOW)
+    for known, text in ((one, "launcher2 stands by"), (standing, "launcher2, launcher3 stand by")):
+        shown = lines(reading=reading_of(tree | known, populated_tree.locks()))
+        assert any(line.startswith(f"  west: served by launcher1, {text}, in trouble") for line in shown)

@@ -46,14 +46,14 @@ def test_the_second_cycle_stands_by_until_the_first_lets_go(world):
     assert now["GET /flavors/detail"] == calls["GET /flavors/detail"], "what was read while standing by serves"
 
 
-def test_min_ready_is_in_the_hands_of_one_cycle(world):
-    first, second = world.start(), world.start()
+def test_one_acting_cycle_reports_for_the_whole_tree(world):
+    first, second = world.start(host="a"), world.start(host="b")
     world.run(5)
-    keep = [cycle.launcher._takeover.keeps_spares for cycle in (first, second) if cycle.launcher]
-    assert keep == [True, False]
+    leads = [cycle.launcher._takeover.leads for cycle in (first, second) if cycle.launcher]
+    assert leads == [True, False]
     first.kill()
     world.run(60)
-    assert second.launcher and second.launcher._takeover.keeps_spares
+    assert second.launcher and second.launcher._takeover.leads
 
 
 def test_what_was_learned_is_stored_for_the_case_that_the_cycle_is_killed(world):

@@ -1,0 +1,163 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which providers this cycle may take, and which one it hands over next, so that hosts share the work evenly.
+
+One provider moves at a time, to a host that has read the facts of its cloud: its requests wait for a moment only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+
+from ....clients.zookeeper.store import Store
+from ....launching.assignment import LauncherHost
+from ....model.lines import Line
+from ....model.own_tree import PROVIDERS
+from .live_launchers import Here, LiveLaunchers, shown_name
+
+PATIENCE = 5.0
+"""Seconds after which a launcher takes a free provider that its own host does not take."""
+CALM = 3.0
+"""Seconds for which the hosts must be the same before a provider moves: several may start or end together."""
+MOVE_EVERY = 5.0
+"""Seconds between two providers that this cycle hands over."""
+LOOK_EVERY = 0.5
+"""Seconds between two looks whether a provider may move now."""
+SHUNNED = 60.0
+"""Seconds for which a provider stays that its host did not take although it was ready."""
+CREATES_END = 5.0
+"""Seconds for which a provider that moves waits for answers to its creates, none of which is sent meanwhile."""
+
+
+class Assignments:
+    """Follows the registrations of all launchers.
+
+    :ivar leaving: the provider that this cycle is about to hand over; "" if there is none.
+    :param say: takes lines for the operator.
+    :param shares: False for a cycle that is no launcher of the tree: it takes whatever is free.
+    """
+
+    def __init__(self, store: Store, here: Here, say: Callable[[Line], None], *, shares: bool = True) -> None:
+        self._store = store
+        self._live = LiveLaunchers(store, here)
+        self._say = say
+        self._shares = shares
+        self._hosts: dict[str, LauncherHost] = {}
+        self._alone = False
+        self._changed_at = float("-inf")
+        self._moved_at = float("-inf")
+        self._leaving_since = 0.0
+        self._targets: dict[str, str] = {}
+        self._free_since: dict[str, float] = {}
+        self._stays_until: dict[str, float] = {}
+        self._told: dict[str, str] = {}
+        self._moves = False
+        self.leaving = ""
+
+    @property
+    def alone(self) -> bool:
+        """True while there is no other cycle of a launcher, not even of this host."""
+        return self._alone
+
+    @property
+    def _only_host(self) -> bool:
+        return self._hosts.keys() <= {self._live.host}
+
+    @property
+    def host(self) -> str:
+        """The host that this cycle belongs to."""
+        return self._live.host
+
+    @property
+    def is_first(self) -> bool:
+        """True for the host that reports for the whole tree: the first one that acts for a provider."""
+        acting = {host for name in self._targets if (host := self._live.holder(name)) in self._hosts}
+        return self._only_host or self._live.host == min(acting, default=self._live.host)
+
+    def follow(self, wants: Collection[str], now: float, *, ready: bool) -> None:
+        """Register this cycle, and compute who must act; called once per pass.
+
+        :param wants: the providers that this cycle can act for.
+        """
+        if not self._shares:
+            return
+        self._live.register(wants, ready=ready)
+        hosts = self._live.hosts()
+        if hosts.keys() != self._hosts.keys():
+            self._changed_at = now
+        self._hosts = hosts
+        self._alone = self._live.count() <= 1
+        self._targets = {} if self._only_host else self._live.targets(hosts)
+
+    def may_take(self, provider: str, now: float) -> bool:
+        """Return True if this cycle may take the provider when its lock is free."""
+        if self._targets.get(provider, self._live.host) == self._live.host:
+            self._free_since.pop(provider, None)
+            return True
+        if self._store.own.is_locked(f"{PROVIDERS}/{provider}"):
+            self._free_since.pop(provider, None)
+            return False
+        return now - self._free_since.setdefault(provider, now) >= PATIENCE
+
+    def choose_leaving(self, acting: Iterable[str], now: float) -> None:
+        """Choose the provider that moves next to another host, or give up a move whose reason is gone."""
+        movable = [name for name in sorted(acting) if self._can_move(name, now)] if not self._only_host else []
+        self._moves = bool(movable)
+        if self.leaving not in movable:
+            self.leaving = ""
+        if not self.leaving and movable and self._is_calm(now):
+            self.leaving, self._leaving_since = movable[0], now
+
+    def may_leave(self, now: float, *, creating: bool) -> bool:
+        """Return True if the chosen provider can be released now.
+
+        :param creating: True while creates of the provider wait for an answer.
+        """
+        return bool(self.leaving) and (not creating or now - self._leaving_since > CREATES_END)
+
+    def left(self, now: float) -> None:
+        """Note that the chosen provider was released."""
+        name, self.leaving, self._moved_at = self.leaving, "", now
+        target = shown_name(self._targets.get(name, ""), self._hosts)
+        self._say(Line(f"provider {name}: handed over to {target}, so that the hosts share the work", provider=name))
+
+    def tell(self, standing_by: Iterable[str]) -> None:
+        """Tell once for which providers this cycle stands by, and which host acts for them."""
+        for name in standing_by:
+            holder = self._live.holder(name) or ""
+            acts = holder not in ("", self._live.host) and self._store.own.is_locked(f"{PROVIDERS}/{name}")
+            if acts and holder in self._hosts and self._told.get(name) != holder:
+                self._told[name] = holder
+                shown = shown_name(holder, self._hosts)
+                self._say(Line(f"provider {name}: standing by, {shown} acts", provider=name))
+
+    def next_due(self, now: float) -> float:
+        """Return the seconds until a free provider may be taken, or one may be handed over."""
+        dues = [since + PATIENCE - now for since in self._free_since.values()]
+        return max(0.05, min([*dues, LOOK_EVERY] if self._moves else dues, default=float("inf")))
+
+    def acts(self, provider: str, now: float) -> None:
+        """Note that this cycle acts for the provider now."""
+        if self._targets.get(provider, self._live.host) != self._live.host:
+            self._stays_until[provider] = now + SHUNNED
+        self._told.pop(provider, None)
+        self._free_since.pop(provider, None)
+
+    def withdraw(self) -> None:
+        """Leave the launchers of the tree: other hosts take over what is free from now on."""
+        self._live.withdraw()
+
+    def _is_calm(self, now: float) -> bool:
+        """Return True if a provider may move now: no host came or went lately, and every provider has its launcher."""
+        rested = now - self._changed_at >= CALM and now - self._moved_at >= MOVE_EVERY
+        return rested and self._all_taken()
+
+    def _can_move(self, provider: str, now: float) -> bool:
+        target = self._targets.get(provider, self._live.host)
+        if now < self._stays_until.get(provider, now):
+            return False
+        return target != self._live.host and target in self._hosts and self._hosts[target].ready
+
+    def _all_taken(self) -> bool:
+        return all(self._store.own.is_locked(f"{PROVIDERS}/{name}") for name in self._targets)

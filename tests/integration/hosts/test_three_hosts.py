@@ -1,0 +1,129 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Three launchers, each a process with a folder of session files of its own, as on three hosts."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import pytest
+
+from tests.support.ansible_run import ModuleProcess, run_alone
+from tests.support.fixtures_zookeeper import eventually
+from tests.support.launcher_case import Site, label, pool, provider
+
+HOSTS = ("a", "b", "c")
+NAMES = ("one", "two", "three", "four", "five", "six")
+STARTED = 120.0
+"""Seconds that are enough on a busy machine."""
+
+pytestmark = pytest.mark.long
+
+
+class Hosts:
+    """The launchers by the name of their host."""
+
+    def __init__(self, site: Site, stack: ExitStack) -> None:
+        self._site = site
+        self._stack = stack
+        self.processes: dict[str, ModuleProcess] = {}
+
+    def start(self, host: str, **more: Any) -> None:
+        """Start the launcher of a host."""
+        folder = self._site.folder / host
+        folder.mkdir(mode=0o700, exist_ok=True)
+        options = {**self._site.files(), "until": "deadline", "duration": 600, "state_dir": str(folder), **more}
+        options["progress_file"] = str(folder / "progress")
+        process = ModuleProcess("node_launch", options, folder)
+        self.processes[host] = self._stack.enter_context(process)
+
+    def shares(self) -> dict[str, int]:
+        """Host → the number of providers that it acts for."""
+        requestor, found = self._site.requestor, Counter[str]()
+        for name in NAMES:
+            path = f"/nodepool/stackci/providers/{name}"
+            if requestor.children(f"{path}/lock"):
+                found[(requestor.read(path) or {}).get("host", "?").rpartition("/")[2]] += 1
+        return dict(found)
+
+    def lines(self, host: str) -> list[str]:
+        """What its launcher has told."""
+        text = (self._site.folder / host / "progress").read_text("utf-8")
+        return [json.loads(line)["line"] for line in text.splitlines()]
+
+
+@contextmanager
+def three(site: Site, **more: Any) -> Iterator[Hosts]:
+    """Three hosts that share six providers."""
+    with ExitStack() as stack:
+        hosts = Hosts(site, stack)
+        for host in HOSTS:
+            hosts.start(host, **more)
+        eventually(lambda: hosts.shares() == dict.fromkeys(HOSTS, 2), STARTED)
+        yield hosts
+
+
+def configure(site: Site, **more: Any) -> None:
+    names = [provider(name, pool("main", label("small"), max_servers=20)) for name in NAMES]
+    site.configure(*names, zookeeper_timeout=4.0, **more)
+
+
+def test_three_hosts_share_the_work_and_the_loss_of_one_loses_nothing(site: Site):
+    configure(site)
+    requestor = site.requestor
+    with three(site) as hosts:
+        requests = [requestor.ask("small") for _number in range(24)]
+        hosts.processes["a"].kill()
+        for request in requests:
+            requestor.wait_for(request, seconds=STARTED)
+        eventually(lambda: hosts.shares() == {"b": 3, "c": 3}, STARTED)
+        hosts.start("a")
+        eventually(lambda: hosts.shares() == dict.fromkeys(HOSTS, 2), STARTED)
+        assert any("handed over to" in line for host in "bc" for line in hosts.lines(host))
+        assert any("standing by" in line for line in hosts.lines("a"))
+        shown = run_alone("provider_info", {"config": str(site.config)}, site.folder).result["providers"]
+        assert all(row["acting"] and row["standing_by"] for row in shown)
+    assert sum(len(cloud.servers()) for cloud in site.clouds.values()) == len(requests)
+
+
+def test_min_ready_and_the_limit_of_a_tenant_are_exact_whoever_acts(site: Site):
+    configure(
+        site,
+        labels={"small": {"min-ready": 5}},
+        tenant_resource_limits=[{"tenant-name": "t", "max-servers": 7}],
+    )
+    requestor = site.requestor
+
+    def spares() -> int:
+        nodes = requestor.nodes().values()
+        return sum(1 for one in nodes if one["state"] == "ready" and one["allocated_to"] is None)
+
+    def of_tenant() -> int:
+        return sum(1 for one in requestor.nodes().values() if one["tenant_name"] == "t" and one["state"] != "deleting")
+
+    with three(site) as hosts:
+        eventually(lambda: spares() == 5, STARTED)
+        hosts.processes["b"].send_signal(signal.SIGTERM)
+        hosts.processes["c"].kill()
+        waiting = [requestor.ask("small", tenant="t") for _number in range(20)]
+        hosts.start("b")
+        hosts.start("c")
+        most, given = 0, set[str]()
+        while len(given) < len(waiting):
+
+            def served() -> list[str]:
+                nonlocal most
+                most = max(most, of_tenant())
+                return [one for one in waiting if one not in given and requestor.state(one) == "fulfilled"]
+
+            for request in eventually(served, STARTED):
+                given.add(request)
+                requestor.give_back(*requestor.accept(request))
+        assert most == 7
+        eventually(lambda: spares() == 5, STARTED)

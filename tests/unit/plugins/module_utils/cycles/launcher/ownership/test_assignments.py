@@ -1,0 +1,247 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Launchers of several hosts in one tree, on virtual time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.ownership.assignments import (
+    CALM,
+    MOVE_EVERY,
+    PATIENCE,
+)
+from tests.support.memory_zookeeper import SESSION_TIMEOUT
+from tests.support.world import Habit, World, label, provider_document, site
+
+PROVIDERS = ("p1", "p2", "p3", "p4", "p5", "p6")
+HOSTS = ("a", "b", "c")
+
+
+def several(*names, max_servers=20, **more):
+    pools = [{"name": "main", "labels": [label("small")], "max-servers": max_servers}]
+    return site(*(provider_document(name, *pools) for name in names), **more)
+
+
+@pytest.fixture
+def world():
+    with World(several(*PROVIDERS)) as world:
+        yield world
+
+
+def acting(cycle):
+    return sorted(cycle.context.actors)
+
+
+def shares(*cycles):
+    return sorted(len(acting(cycle)) for cycle in cycles if not cycle.ended)
+
+
+def nobody_twice(*cycles):
+    taken = Counter(name for cycle in cycles if not cycle.ended for name in acting(cycle))
+    return all(count == 1 for count in taken.values())
+
+
+def lines(cycle, text):
+    return [line for _moment, line in cycle.lines if text in line]
+
+
+def even(world, *cycles, seconds=60):
+    return world.run(seconds, lambda: shares(*cycles) == [2, 2, 2] and nobody_twice(*cycles))
+
+
+def test_three_hosts_share_six_providers_within_a_minute_of_the_last_start(world):
+    cycles = []
+    for host in HOSTS:
+        cycles.append(world.start(host=host))
+        world.run(20)
+    assert even(world, *cycles, seconds=40)
+    before = [acting(cycle) for cycle in cycles]
+    world.run(120)
+    assert [acting(cycle) for cycle in cycles] == before, "nothing moves any more"
+
+
+def test_all_hosts_started_at_once_share_the_providers(world):
+    cycles = [world.start(host=host) for host in HOSTS]
+    assert even(world, *cycles)
+
+
+def test_one_provider_moves_at_a_time(world):
+    first = world.start(host="a")
+    world.run(10)
+    second = world.start(host="b")
+    least = [len(PROVIDERS)]
+
+    def shared():
+        least[0] = min(least[0], len(acting(first)) + len(acting(second)))
+        return shares(first, second) == [3, 3]
+
+    assert world.run(60, shared)
+    assert least[0] >= len(PROVIDERS) - 1
+    moments = [moment for moment, line in first.lines if "handed over to" in line]
+    assert len(moments) == 3
+    assert all(later - earlier >= min(CALM, MOVE_EVERY) for earlier, later in pairwise(moments))
+
+
+def test_launches_in_flight_are_handed_over_and_nothing_is_created_twice(world):
+    first = world.start(host="a")
+    world.run(10)
+    requests = [world.request("small", habit=Habit()) for _number in range(40)]
+    second = world.start(host="b")
+    assert world.run(300, lambda: len(world.fulfilled) == len(requests))
+    assert shares(first, second) == [3, 3] and nobody_twice(first, second)
+    assert len(lines(first, "handed over to")) == 3
+    assert sum(cloud._count - cloud.first for cloud in world.clouds.values()) == len(requests)
+
+
+def test_a_dead_host_is_replaced_when_its_session_ends_and_gets_its_share_back(world):
+    cycles = [world.start(host=host) for host in HOSTS]
+    assert even(world, *cycles)
+    cycles[0].kill()
+    assert world.run(SESSION_TIMEOUT + 2, lambda: shares(*cycles[1:]) == [3, 3])
+    cycles[0] = world.start(host="a")
+    assert even(world, *cycles)
+
+
+def test_a_host_that_is_stopped_is_replaced_at_once(world):
+    cycles = [world.start(host=host, duration=60 if host == "a" else 1e9) for host in HOSTS]
+    assert world.run(61, lambda: cycles[0].ended)
+    assert world.run(1, lambda: shares(*cycles[1:]) == [3, 3])
+
+
+def test_a_cycle_follows_another_one_of_its_host_without_a_move(world):
+    others = [world.start(host="b"), world.start(host="c")]
+    first = world.start(host="a", duration=60)
+    assert even(world, first, *others)
+    mine, theirs = acting(first), [acting(cycle) for cycle in others]
+    world.run(10)
+    second = world.start(host="a")
+    assert world.run(60, lambda: first.ended) and world.run(1, lambda: acting(second) == mine)
+    world.run(30)
+    assert [acting(cycle) for cycle in others] == theirs
+
+
+def test_shares_follow_the_weights(world):
+    large, small = world.start(host="large", weight=2.0), world.start(host="small")
+    assert world.run(60, lambda: (len(acting(large)), len(acting(small))) == (4, 2))
+
+
+def test_a_preference_is_kept_while_its_host_lives(world):
+    near, far = world.start(host="near", prefers=("p1", "p2")), world.start(host="far", prefers=PROVIDERS[2:])
+    assert world.run(60, lambda: acting(near) == ["p1", "p2"] and acting(far) == list(PROVIDERS[2:]))
+    far.kill()
+    assert world.run(SESSION_TIMEOUT + 2, lambda: acting(near) == list(PROVIDERS))
+    back = world.start(host="far", prefers=PROVIDERS[2:])
+    assert world.run(60, lambda: acting(near) == ["p1", "p2"] and acting(back) == list(PROVIDERS[2:]))
+
+
+def test_a_free_provider_is_taken_by_another_host_when_its_own_does_not(world):
+    first = world.start(host="a")
+    world.run(5)
+    # A host that is registered and does nothing: its process hangs.
+    fields = {"host": "hangs", "weight": 100.0, "wants": ["p1"], "prefers": ["p1"], "ready": True, "stays": True}
+    world.store.components.register("live-launchers", "hangs", fields, root="/nodepool/stackci")
+    assert world.run(60, lambda: "p1" not in first.context.actors)
+    assert world.run(PATIENCE + 1, lambda: "p1" in first.context.actors)
+
+
+def test_a_brief_cycle_takes_nothing_from_a_launcher_that_stays(world):
+    staying = world.start(host="a")
+    world.run(10)
+    brief = world.start(host="b", brief=True)
+    world.run(60)
+    assert (shares(staying), shares(brief)) == ([6], [0])
+
+
+def test_a_standby_says_once_for_what_it_stands_by_and_who_acts():
+    with World(several("p1")) as world:
+        first = world.start(host="a")
+        world.run(5)
+        second = world.start(host="b")
+        world.run(60)
+        (line,) = lines(second, "standing by")
+        assert line.startswith("provider p1: standing by, ") and line.endswith(":a acts")
+        assert lines(first, "standing by") == []
+
+
+# -- what the launchers share ----------------------------------------------------------------------------------------
+
+
+def largest(world, counts):
+    """The largest number of nodes of which *counts* is true, as the returned list's only item."""
+    most = [0]
+
+    def look(path):
+        if path.startswith("/nodepool/nodes/"):
+            most[0] = max(most[0], sum(counts(node) for node in world.nodes()))
+
+    world.store.on_change(look)
+    return most
+
+
+def is_spare(node):
+    return node.state in ("init", "building", "ready") and node.allocated_to is None
+
+
+@pytest.mark.parametrize("lag", [0.0, 0.3])
+def test_min_ready_is_exact_with_several_hosts(lag):
+    with World(several(*PROVIDERS, min_ready={"small": 5}), lag=lag) as world:
+        most = largest(world, is_spare)
+        cycles = [world.start(host=host) for host in HOSTS]
+        assert world.run(120, lambda: len(world.nodes("ready")) == 5)
+        world.run(60)
+        cycles[0].kill()
+        world.run(60)
+        request = world.request("small", habit=Habit(work=lambda chance: 1.0))
+        assert world.run(60, lambda: request in world.fulfilled)
+        assert world.run(120, lambda: sum(map(is_spare, world.nodes("ready"))) == 5)
+        assert most == [5]
+
+
+def test_min_ready_does_not_depend_on_who_acts_for_no_provider():
+    with World(several("p1", min_ready={"small": 5})) as world:
+        world.start(host="idle", prefers=())
+        world.run(1)
+        acts = world.start(host="acts", prefers=("p1",))
+        assert world.run(120, lambda: len(world.nodes("ready")) == 5)
+        assert world.run(60, lambda: acting(acts) == ["p1"])
+
+
+@pytest.mark.parametrize("lag", [0.0, 0.3])
+@pytest.mark.parametrize("seed", range(2))
+def test_the_limit_of_a_tenant_is_never_exceeded_by_several_hosts(lag, seed):
+    limits = [{"tenant-name": "t", "max-servers": 8}]
+    document = several(*PROVIDERS, **{"tenant-resource-limits": limits})
+    with World(document, lag=lag, seed=seed) as world:
+        cycles = [world.start(host=host) for host in HOSTS]
+        assert even(world, *cycles)
+        most = largest(world, lambda node: node.tenant_name == "t" and node.state != "deleting")
+        habit = Habit(work=lambda chance: chance.uniform(1, 20))
+
+        def ask():
+            world.request("small", tenant_name="t", habit=habit)
+
+        for _number in range(40):
+            world.agenda.after(world.random.uniform(0, 60), ask)
+        assert world.run(1200, lambda: len(world.fulfilled) == 40)
+        assert most == [8]
+
+
+def test_a_launcher_that_is_alone_needs_no_turn_and_gives_way_to_another_one():
+    limits = [{"tenant-name": "t", "max-servers": 8}]
+    with World(several("p1", "p2", **{"tenant-resource-limits": limits})) as world:
+        first = world.start(host="a")
+        world.request("small", tenant_name="t", habit=Habit())
+        world.run(30)
+        assert first.launcher._takeover.turn.has
+        locks = [path for what, path in first.store.session.log if "/min-ready/lock/" in path and what == "create"]
+        assert len(locks) == 1
+        second = world.start(host="b")
+        assert world.run(60, lambda: shares(first, second) == [1, 1])
+        requests = [world.request("small", tenant_name="t", provider=name, habit=Habit()) for name in ("p1", "p2")]
+        assert world.run(60, lambda: all(request in world.fulfilled for request in requests))
+        assert not first.launcher._takeover.turn.has and not second.launcher._takeover.turn.has
