@@ -319,8 +319,7 @@ class VirtualCloud:
         flavor, ports = self._flavor(spec.flavor_id), max(1, len(spec.network_ids))
         over = self.check_quota(flavor, ports)
         machine = self._make(spec.name, flavor, dict(spec.metadata), Fate())
-        machine.ports, machine.image = ports, spec.image_id
-        machine.az = spec.az or (self.zones[0] if self.zones else None)
+        machine.ports, machine.image, machine.az = ports, spec.image_id, spec.az or next(iter(self.zones), None)
         fate = Fate("ERROR", f"Quota exceeded for {over}: Requested 1", 0.5) if over else self.fate(machine)
         machine.fate = fate
         boot = fate.boot if fate.boot is not None else max(0.5, self.random.gauss(*self.timing.boot))

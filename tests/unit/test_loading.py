@@ -20,7 +20,7 @@ MODULES = sorted(path.stem for path in (ROOT / "plugins" / "modules").glob("*.py
 MOST = {
     "alien_image_info": 100,
     "dib_build": 170,
-    "dib_image": 90,
+    "dib_image": 100,
     "dib_image_info": 130,
     "image_data": 110,
     "image_info": 130,
@@ -38,7 +38,7 @@ MOST = {
     "nodepool_webapp": 250,
     "provider": 110,
     "provider_info": 100,
-    "quickstart": 285,
+    "quickstart": 290,
     "request": 110,
     "request_info": 100,
     "throttle": 110,

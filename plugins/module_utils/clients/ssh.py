@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ..model.errors import MissingLibraryError
+from .probing import ProbeJob, ProbeResult, probe
 
 PAUSE = 0.5
 """Seconds between the starts of two attempts at the same host."""
@@ -107,6 +108,7 @@ class Scanner:
         self._problem: dict[str, str] = {}
         self._lock = threading.Lock()
         self._slots = asyncio.Semaphore(limit)
+        self._probe_slots = asyncio.Semaphore(limit)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="ssh-scanner", daemon=True)
         self._thread.start()
@@ -119,6 +121,17 @@ class Scanner:
             if self._loop.is_closed():
                 raise RuntimeError("the scanner is closed")
             self._jobs[job.key] = asyncio.run_coroutine_threadsafe(self._scan(job, began), self._loop)
+
+    def probe(self, job: ProbeJob, done: Callable[[ProbeResult], None]) -> None:
+        """Begin to try whether a node can be used; a running job with the same key is cancelled without a result.
+
+        :param done: called once unless the job is cancelled, in the scanner's thread; it must be quick.
+        """
+        self.cancel(job.key)
+        with self._lock:
+            if self._loop.is_closed():
+                raise RuntimeError("the scanner is closed")
+            self._jobs[job.key] = asyncio.run_coroutine_threadsafe(self._probe(job, done), self._loop)
 
     def cancel(self, key: str) -> None:
         """Cancel a job; an unknown key is not an error. A result that is being delivered may still arrive."""
@@ -171,6 +184,16 @@ class Scanner:
             self._on_result(ScanResult(job.key, found, error, self._clock() - began))
         except Exception:
             _log.exception("the receiver of scan results failed")
+
+    async def _probe(self, job: ProbeJob, done: Callable[[ProbeResult], None]) -> None:
+        async with self._probe_slots:
+            result = await probe(job, self._clock)
+        with self._lock:
+            self._jobs.pop(job.key, None)
+        try:
+            done(result)
+        except Exception:
+            _log.exception("the receiver of a probe's result failed")
 
     async def _until_known(self, job: ScanJob, keys: dict[int, str]) -> None:
         """Try until the host answers, then ask for its other types of keys, with one connection for each key."""

@@ -61,6 +61,8 @@ class Failure(Enum):
     UNREACHABLE = "unreachable"
     UNPROVED = "not proved"
     """It answers, but with the address or a host key of another node."""
+    PROBE = "probe"
+    """It answers, but does not pass the probe of its label or image."""
     API = "api"
     REFUSED = "refused"
     IMAGE = "image gone"
@@ -82,6 +84,7 @@ _STEPS = {
     Phase.BOOTING: Step.WATCH,
     Phase.ADDRESSING: Step.ADDRESS,
     Phase.REACHING: Step.SCAN,
+    Phase.PROBING: Step.WAIT,
     Phase.CLEARING: Step.CLEAR,
     Phase.READY: Step.FINISH,
     Phase.FAILED: Step.GIVE_UP,
@@ -128,7 +131,7 @@ def adopt(launch: Launch, now: float, settle: float = 0.0) -> None:
     launch.adopted_at = now
     if launch.phase == Phase.CREATING:
         create_unclear(launch, launch.asked_at or now, settle)
-    elif launch.phase in (Phase.ADDRESSING, Phase.REACHING):
+    elif launch.phase in (Phase.ADDRESSING, Phase.REACHING, Phase.PROBING):
         launch.enter(Phase.BOOTING, now)
 
 
@@ -249,6 +252,11 @@ def address_refused(launch: Launch, text: str, now: float, random: Callable[[], 
 def _wait_a_while(launch: Launch, now: float, random: Callable[[], float], most: float = API_PAUSE) -> None:
     launch.delays += 1
     launch.not_before = now + backoff(launch.delays, first=2.0, most=most, spread=0.25, chance=random())
+
+
+def probing(launch: Launch, now: float) -> None:
+    """Record that the node answers, and must pass a probe before it is ready."""
+    launch.enter(Phase.PROBING, now)
 
 
 def reached(launch: Launch, now: float) -> None:

@@ -95,6 +95,10 @@ class BuildVerdict(Stored):
         """Return True if nodes that were made from the build and that nobody uses yet are to be deleted, too."""
         return provider in self.fallen_back or (self.state in CONDEMNED and self.applies(now))
 
+    def is_trusted(self, now: float) -> bool:
+        """Return True if a person has approved the build: then the launcher does not stop using it by itself."""
+        return self.state == APPROVED and self.by == HAND and self.applies(now)
+
     def text(self, now: float, provider: str = "") -> str:
         """Return what is decided as a sentence without a full stop; "" if nothing is."""
         if self.state:

@@ -28,13 +28,23 @@ class Phase:
     BOOTING = "booting"
     ADDRESSING = "addressing"
     REACHING = "reaching"
+    PROBING = "probing"
     READY = "ready"
     CLEARING = "clearing"
     FAILED = "failed"
 
 
 IN_FLIGHT = frozenset(
-    {Phase.QUEUED, Phase.CREATING, Phase.UNCLEAR, Phase.BOOTING, Phase.ADDRESSING, Phase.REACHING, Phase.CLEARING}
+    {
+        Phase.QUEUED,
+        Phase.CREATING,
+        Phase.UNCLEAR,
+        Phase.BOOTING,
+        Phase.ADDRESSING,
+        Phase.REACHING,
+        Phase.PROBING,
+        Phase.CLEARING,
+    }
 )
 
 

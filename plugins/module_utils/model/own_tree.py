@@ -21,6 +21,7 @@ FREEZES = "freezes"
 GATES = "image-gates"
 HEARTBEATS = "heartbeats"
 KNOWN_POOLS = "pools"
+LAUNCH_COUNTS = "launch-counts"
 LAUNCHES = "launches"
 LEASE_LOCKS = "lease-locks"
 LEASES = "leases"
@@ -79,6 +80,7 @@ OWN_TREE = (
     Part(GATES, "provider, image", BY_NAME, BUILDER, "the test of the newest upload, and its results"),
     Part(UPLOAD_NOTES, "provider, image", BY_NAME, BUILDER, "failures of the uploads"),
     Part(VERDICTS, "image", "", ALL, "builds that are approved, or not to be used, and why"),
+    Part(LAUNCH_COUNTS, "provider", BY_NAME, LAUNCHER, "how launches from each build of an image ended"),
     Part(LAUNCHES, "node", "provider", LAUNCHER, "launches in progress"),
     Part(LEASE_LOCKS, "hash of a lease", "", REQUESTOR, "their locks"),
     Part(LEASES, "lease", "", REQUESTOR, "their nodes and requests"),

@@ -135,6 +135,12 @@ class ImageView:
         :param without: ids of images in the cloud that do not count.
         :param unused: ids of builds that do not count.
         """
+        return next(iter(self.ready_uploads(image, provider, without, unused)), None)
+
+    def ready_uploads(
+        self, image: str, provider: str, without: Container[str] = (), unused: Container[str] = ()
+    ) -> list[Upload]:
+        """Return the newest ready upload of each build, as :meth:`newest_ready` chooses it, the newest build first."""
         ready = [
             upload
             for upload in self.uploads(image, provider)
@@ -142,7 +148,11 @@ class ImageView:
             if upload.build_id not in unused
         ]
         ready.sort(key=lambda upload: (upload.state_time or 0.0, upload.path), reverse=True)
-        return next((upload for upload in ready if not self._is_being_deleted(image, upload.build_id)), None)
+        newest: dict[str, Upload] = {}
+        for upload in ready:
+            if upload.build_id not in newest and not self._is_being_deleted(image, upload.build_id):
+                newest[upload.build_id] = upload
+        return list(newest.values())
 
     def _is_being_deleted(self, image: str, build_id: str) -> bool:
         entry = self._session.tree.entry(paths.build(image, build_id))

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .option_kinds import mapping, seconds, text
+from .option_kinds import mapping, part, port, seconds, text
 from .options import (
     LABEL,
     LABEL_OR_PROVIDER,
@@ -21,6 +21,7 @@ from .options import (
     Schema,
     section,
 )
+from .section_rules import rule
 
 OURS_ONLY = (SETTINGS,)
 _SERVER: Schema = {
@@ -50,6 +51,39 @@ _HINTS: Schema = {
         "errorMessage": "is not the end of a CIDR: write it as in /24",
     },
 }
+
+
+@section(
+    "probe",
+    "What a node must pass, after it answers by ssh, before it is handed over.",
+    rules={
+        "allOf": [
+            rule("anyOf", ("port", "command"), "needs port or command: say what is tried"),
+            {
+                "if": {"properties": {"command": {"type": "string"}}, "required": ["command"]},
+                "then": rule("anyOf", ("key-file",), "has a command, but no key-file: name a private key"),
+            },
+        ]
+    },
+)
+@dataclass(frozen=True)
+class Probe:
+    """What is tried on a node: that *port* accepts a connection, and that *command* ends with 0."""
+
+    port: int | None = port("TCP port that must accept a connection.", None, files=OURS_ONLY)
+    command: str | None = text(
+        "Command for the shell of the image's account; its exit status must be 0.",
+        files=OURS_ONLY,
+        minLength=1,
+        maxLength=4096,
+    )
+    key_file: str | None = text(
+        "Path of the private key for the login, on the host of the launcher. It has no passphrase.",
+        files=OURS_ONLY,
+        minLength=1,
+    )
+    timeout: int = seconds("Most time from an answer by ssh until all of it has passed.", 300, least=1, files=OURS_ONLY)
+    interval: int = seconds("Time between the starts of two attempts.", 5, least=1, files=OURS_ONLY)
 
 
 @section("label", "Options of launches that Nodepool does not know.")
@@ -84,6 +118,9 @@ class LaunchSettings:
         files=OURS_ONLY,
         minLength=1,
         maxLength=LONGEST_NAME,
+    )
+    probe: Probe | None = part(
+        "What a node must pass before it is handed over; the image's when absent.", Probe, files=OURS_ONLY
     )
 
     @property

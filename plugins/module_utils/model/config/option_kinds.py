@@ -90,7 +90,7 @@ def fraction(meaning: str, default: float, *, least: float, **more: Any) -> Any:
     return _value("number", meaning, default, {"read": float, **more}, **rules)
 
 
-def port(meaning: str, default: int, **more: Any) -> Any:
+def port(meaning: str, default: int | None, **more: Any) -> Any:
     """Declare a number of a TCP port."""
     return _value("integer", meaning, default, more, **PORT)
 

@@ -27,7 +27,8 @@ from .options import (
 def section_schema(cls: type, file: str) -> Schema:
     """Return the schema of the entries of a section in a file.
 
-    The rules of whole entries are those of nodepool.yaml: the other files have only a part of each entry.
+    The rules of whole entries are for the file that has all of an entry. Of one that nodepool.yaml may have, the other
+    files have only a part.
     """
     declared = section_of(cls)
     keys = list(keys_of(cls, file))
@@ -38,7 +39,8 @@ def section_schema(cls: type, file: str) -> Schema:
         "required": [option.key for option in keys if option.required],
         "additionalProperties": False,
     }
-    return declared.wrap({**schema, **declared.rules}) if file == NODEPOOL else schema
+    whole = file == NODEPOOL or not any(keys_of(cls, NODEPOOL))
+    return declared.wrap({**schema, **declared.rules}) if whole else schema
 
 
 def option_schema(option: Option, file: str) -> Schema:

@@ -19,7 +19,7 @@ from typing import Any
 from ..resources import Limits
 from .drivers import OTHER_DRIVERS, OURS
 from .gate_settings import CANARY_PREFIX, GateSettings
-from .launch_settings import LaunchSettings
+from .launch_settings import OURS_ONLY, LaunchSettings, Probe
 from .limit_keys import (
     LIMITS,
     OTHER_LIMIT,
@@ -64,10 +64,10 @@ from .options import (
     SECURE,
     SETTINGS,
     Raw,
-    Schema,
     private_keys,
     section,
 )
+from .section_rules import ours_only, present, rule
 
 BOTH, NAMED, EVERYWHERE = (NODEPOOL, SECURE), (NODEPOOL, SETTINGS), (NODEPOOL, SECURE, SETTINGS)
 WINRM_PORT = 5986
@@ -78,30 +78,11 @@ SHELL = "Shell of the account, for Ansible."
 POOL_SIZE = count("Most servers; 0 or less disables the pool.", least=None, unit="servers")
 CONNECTION = "How Ansible connects."
 CONNECTION_PORT = "Port to connect to; 5986 for winrm."
-
-
-def _present(key: str) -> Schema:
-    """Return the rule that *key* exists and has a value."""
-    return {"required": [key], "properties": {key: {"not": {"type": "null"}}}}
-
-
-def _rule(kind: str, keys: tuple[str, ...], sentence: str) -> Schema:
-    return {kind: [_present(key) for key in keys], "errorMessage": sentence}
+PROBE = "What a node of the image must pass before it is handed over."
 
 
 def _connection_port(item: Raw) -> int:
     return WINRM_PORT if item.get("connection-type") == "winrm" else 22
-
-
-def _ours_only(schema: Schema) -> Schema:
-    """Return the schema of a provider: of another driver's one only the name and the driver are checked."""
-    any_driver = {key: schema["properties"][key] for key in ("name", "driver")}
-    return {
-        "type": "object",
-        "if": {"properties": {"driver": {"enum": [OURS, None]}}},
-        "then": schema,
-        "else": {"properties": any_driver, "required": ["name"]},
-    }
 
 
 @section("zookeeper server", "One server of the ZooKeeper ensemble.")
@@ -249,6 +230,12 @@ class Diskimage:
     gate: GateSettings | None = part(
         "Test of each new upload before nodes are made from it.", GateSettings, inherits=PARENT, files=(SETTINGS,)
     )
+    fall_back: bool = switch(
+        "Try a new build with few launches first, and launch from the build before it where they fail.",
+        True,
+        files=OURS_ONLY,
+    )
+    probe: Probe | None = part(PROBE, Probe, inherits=PARENT, files=OURS_ONLY)
 
 
 @section("diskimage", "A diskimage that is uploaded to this provider.")
@@ -272,7 +259,7 @@ class ProviderDiskimage:
     "cloud-image",
     "An image that is in the cloud already.",
     rules={
-        "not": {"allOf": [_present("image-id"), _present("image-name")]},
+        "not": {"allOf": [present("image-id"), present("image-name")]},
         "errorMessage": "has both image-id and image-name: keep one of them",
     },
 )
@@ -280,7 +267,7 @@ class ProviderDiskimage:
 class CloudImage:
     """An image that is in the cloud already: by id, or by name in glance."""
 
-    name: str = needed_text("Name here, and in the cloud without image-id and image-name.", **SERVER_NAME)
+    name: str = needed_text("Name here, and in the cloud without image-id and image-name.", files=NAMED, **SERVER_NAME)
     image_id: str | None = text("Id of the image.", minLength=1)
     image_name: str | None = text("Name of the image in the cloud; not together with image-id.", minLength=1)
     config_drive: bool | None = switch(CONFIG_DRIVE)
@@ -289,6 +276,7 @@ class CloudImage:
     shell_type: str | None = text(SHELL)
     connection_type: str = text(CONNECTION, "ssh")
     connection_port: int = port(CONNECTION_PORT, 22, derive=_connection_port)
+    probe: Probe | None = part(PROBE, Probe, files=OURS_ONLY)
 
 
 @section(
@@ -296,8 +284,8 @@ class CloudImage:
     "How a pool makes nodes of a label.",
     rules={
         "allOf": [
-            _rule("oneOf", ("diskimage", "cloud-image"), "needs exactly one of diskimage and cloud-image"),
-            _rule("anyOf", ("flavor-name", "min-ram"), "needs flavor-name or min-ram: say which flavor to use"),
+            rule("oneOf", ("diskimage", "cloud-image"), "needs exactly one of diskimage and cloud-image"),
+            rule("anyOf", ("flavor-name", "min-ram"), "needs flavor-name or min-ram: say which flavor to use"),
         ]
     },
 )
@@ -384,7 +372,7 @@ class Pool:
         "driver": choice("openstack; a provider with another driver is ignored.", [OURS, *OTHER_DRIVERS, None], OURS),
         "nodepool-id": anything(WITHOUT_EFFECT),
     },
-    wrap=_ours_only,
+    wrap=ours_only,
 )
 @dataclass(frozen=True)
 class Provider:
@@ -414,7 +402,7 @@ class Provider:
     clean_floating_ips: bool = switch("Delete floating IPs of ours that nothing uses.", False)
     port_cleanup_interval: int = seconds("Time between two clean-ups of ports; 0 switches them off.", 600)
     diskimages: Mapping[str, ProviderDiskimage] = parts("Diskimages to upload to this provider.", ProviderDiskimage)
-    cloud_images: Mapping[str, CloudImage] = parts("Images that are in the cloud already.", CloudImage)
+    cloud_images: Mapping[str, CloudImage] = parts("Images that are in the cloud already.", CloudImage, files=NAMED)
     pools: Mapping[str, Pool] = parts("Pools of the provider.", Pool, files=NAMED)
 
 
@@ -491,7 +479,13 @@ class NodepoolConfig:
             connection_type=local.connection_type,
             connection_port=local.connection_port,
             config_drive=local.config_drive,
+            probe=built.probe,
         )
+
+    def probe(self, label: PoolLabel, image: ImageSettings) -> Probe | None:
+        """Return what a node of a pool's label must pass before it is handed over; None for nothing more than ssh."""
+        top = self.labels.get(label.name)
+        return label.launches.probe or (top.launches.probe if top is not None else None) or image.probe
 
 
 PRIVATE_SECTIONS = private_keys(NodepoolConfig)

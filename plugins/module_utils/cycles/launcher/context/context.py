@@ -27,6 +27,7 @@ from ..provider.experience import learned_before
 from .account import Account
 from .identities import Identities
 from .sweep_memory import add_tombstone
+from .trials import Trials
 
 FIRST_SECONDS = 10.0
 """Seconds from the start of a long cycle within which no node counts as idle."""
@@ -116,6 +117,7 @@ class Context:
     nonce: Callable[[], str] = lambda: uuid.uuid4().hex[:12]
     ages: Ages = field(default_factory=Ages)
     identities: Identities = field(default_factory=Identities)
+    trials: Trials = field(default_factory=Trials)
     leaving: str = ""
     """The provider that is about to move to another host: none of its creates is sent any more."""
     hear: Callable[[float], None] = lambda server_time: None
@@ -131,6 +133,7 @@ class Context:
 
     def learn(self, actor: ProviderActor) -> None:
         """Give an actor the facts that earlier cycles learned about its provider."""
+        self.trials.learn(self.store, actor.provider.name)
         actor.learn(self.store.own.understood(f"{PROVIDERS}/{actor.provider.name}", learned_before) or {})
 
     def since(self, node: Node) -> float:

@@ -22,11 +22,12 @@ from ....model.config.types import (
 from ....model.errors import CloudRefused
 from ....model.image import Upload, UploadState
 from ....model.reasons import Reason
+from ....model.request import NodeRequest
 from ..provider.actor import ProviderActor
 from ..provider.facts import Fact
 from ..provider.usable import MISS_AGE, SOON, ask_for_names, catalog_of, missing
 from .context import Context
-from .usable_builds import newest_usable
+from .usable_builds import chosen_upload, usable_uploads
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def ask_for_image(context: Context, actor: ProviderActor, settings: ImageSetting
     now = context.now()
     if settings.kind == "diskimage":
         lost = actor.known.denials.images
-        upload = newest_usable(context, settings.name, actor.provider.name)
+        upload = next(iter(usable_uploads(context, settings.name, actor.provider.name)), None)
         if upload is not None and lost.denied_at(upload.external_id, now) is not None:
             # Whether it is gone or only deactivated is for the message.
             actor.known.image(upload.external_id or "").want(now, max_age)
@@ -87,11 +88,17 @@ def ask_for_image(context: Context, actor: ProviderActor, settings: ImageSetting
 
 
 def label_template(
-    context: Context, actor: ProviderActor, pool: Pool, label: PoolLabel, max_age: float | None
+    context: Context,
+    actor: ProviderActor,
+    pool: Pool,
+    label: PoolLabel,
+    max_age: float | None,
+    request: NodeRequest | None = None,
 ) -> LaunchTemplate:
     """Return the resources and the image of the label, as far as they are known; make no call.
 
     :param max_age: the value that was given to :func:`ask_about`.
+    :param request: the request for which nodes are launched now.
     """
     now = context.now()
     settings = context.config.image_settings(actor.provider, label)
@@ -106,7 +113,7 @@ def label_template(
         return LaunchTemplate(_lacking(context, actor, settings, label, where, lacks), settings)
     flavor = choose_flavor(flavors, label.flavor_name, label.min_ram)
     need = resources_of(pool, label, flavor, floats=actor.known.floats(pool, label))
-    image_id, upload, why = image_of(context, actor, settings, label, where)
+    image_id, upload, why = image_of(context, actor, settings, label, where, request)
     if why is None:
         shape = shape_of(flavor.name, label, label.networks or pool.networks)
         offer = LabelOffer(need, shape=shape)
@@ -130,7 +137,12 @@ def _lacking(
 
 
 def image_of(
-    context: Context, actor: ProviderActor, settings: ImageSettings, label: PoolLabel, where: str
+    context: Context,
+    actor: ProviderActor,
+    settings: ImageSettings,
+    label: PoolLabel,
+    where: str,
+    request: NodeRequest | None = None,
 ) -> tuple[str | None, Upload | None, Reason | None]:
     """Return (id in the cloud, upload record, why there is no image)."""
     figures = {"where": where, "label": label.name, "image": settings.name}
@@ -141,10 +153,10 @@ def image_of(
         return (upload.external_id if upload is not None else None), upload, lack
     if settings.kind == "diskimage":
         images = context.store.images
-        upload = newest_usable(context, settings.name, actor.provider.name, lost.ids(now))
+        upload = chosen_upload(context, settings.name, actor.provider.name, lost.ids(now), request)
         if upload is not None and upload.external_id:
             return upload.external_id, upload, None
-        upload = newest_usable(context, settings.name, actor.provider.name)
+        upload = next(iter(usable_uploads(context, settings.name, actor.provider.name)), None)
         if upload is not None:
             seen = actor.known.images.get(upload.external_id or "")
             image = next(iter(seen.value or ()), None) if seen is not None else None

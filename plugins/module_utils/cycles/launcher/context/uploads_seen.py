@@ -17,7 +17,7 @@ from ....model.config.types import Pool, PoolLabel
 from ....model.image import Upload
 from ..provider.actor import ProviderActor
 from .context import Context
-from .usable_builds import newest_usable
+from .usable_builds import usable_uploads
 
 
 def deny_unusable(context: Context) -> None:
@@ -74,4 +74,4 @@ def _labels(actor: ProviderActor) -> Iterator[tuple[Pool, PoolLabel]]:
 def _next_upload(context: Context, actor: ProviderActor, label: PoolLabel) -> Upload | None:
     """Return the newest upload that is not known to be unusable."""
     denied = actor.known.denials.images.ids(context.now())
-    return newest_usable(context, label.diskimage or "", actor.provider.name, denied)
+    return next(iter(usable_uploads(context, label.diskimage or "", actor.provider.name, denied)), None)

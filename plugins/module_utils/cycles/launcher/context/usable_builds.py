@@ -6,12 +6,17 @@
 from __future__ import annotations
 
 from collections.abc import Container
+from functools import partial
 
 from ....model import reasons
+from ....model.build_verdict import BuildVerdict
 from ....model.image import Upload, build_of_path
+from ....model.lines import Trouble
 from ....model.node import Node, NodeState
 from ....model.reasons import Reason
+from ....model.request import NodeRequest
 from .context import Context
+from .trials import GivenUp
 
 
 def unused_builds(context: Context, image: str, provider: str) -> frozenset[str]:
@@ -21,12 +26,53 @@ def unused_builds(context: Context, image: str, provider: str) -> frozenset[str]
     return frozenset(build_id for build_id, verdict in verdicts.items() if not verdict.is_used(now, provider))
 
 
-def newest_usable(context: Context, image: str, provider: str, denied: Container[str] = ()) -> Upload | None:
-    """Return the upload that nodes are launched from; None if there is none.
+def usable_uploads(context: Context, image: str, provider: str, denied: Container[str] = ()) -> list[Upload]:
+    """Return the uploads that nodes may be launched from, the newest first.
 
     :param denied: ids in the cloud of images that nova does not have.
     """
-    return context.store.images.newest_ready(image, provider, denied, unused_builds(context, image, provider))
+    return context.store.images.ready_uploads(image, provider, denied, unused_builds(context, image, provider))
+
+
+def chosen_upload(
+    context: Context, image: str, provider: str, denied: Container[str] = (), request: NodeRequest | None = None
+) -> Upload | None:
+    """Return the upload that nodes are launched from; None if there is none.
+
+    A new build is tried with few launches first, while the one before it is known to work.
+
+    :param denied: ids in the cloud of images that nova does not have.
+    :param request: for whom they are launched; None for min-ready.
+    """
+    uploads = usable_uploads(context, image, provider, denied)
+    if len(uploads) < 2 or not falls_back(context, image):
+        return next(iter(uploads), None)
+    key, size = (request.id, len(request.node_types)) if request is not None else ("", 1)
+    return context.trials.chosen(uploads, context.store.verdicts.of_image(image), key, size, context.now())
+
+
+def falls_back(context: Context, image: str) -> bool:
+    """Return True if the launcher may stop using a build of the image by itself."""
+    settings = context.config.diskimages.get(image)
+    return settings is not None and settings.fall_back
+
+
+def give_up_bad_builds(context: Context) -> None:
+    """Stop using builds whose launches fail while those of others succeed, and say so."""
+
+    def uploads_of(image: str, provider: str) -> list[Upload]:
+        return usable_uploads(context, image, provider) if falls_back(context, image) else []
+
+    now = context.now()
+    for found in context.trials.judge(uploads_of, context.store.verdicts.of_image, now):
+        context.store.verdicts.change(found.image, found.build, partial(_without, found, now))
+        line = f"{found.provider}: {found.reason}: nodes are launched from build {found.instead} again, until a newer"
+        line += f" build is there or build {found.build} is restored (dib_image)"
+        context.account.say(Trouble(line, provider=found.provider, image=found.image))
+
+
+def _without(found: GivenUp, now: float, verdict: BuildVerdict) -> BuildVerdict:
+    return verdict.without(found.provider, found.reason, now)
 
 
 def is_unused(context: Context, node: Node) -> bool:

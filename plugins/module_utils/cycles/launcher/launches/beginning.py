@@ -67,9 +67,10 @@ def _draft(context: Context, wanted: Wanted, now: float) -> _Draft | None:
     """Create the record of the node in state init; return None if the label cannot be launched now."""
     actor, pool = context.pool(wanted.pool_id)
     label = pool.labels[wanted.label]
-    template = label_template(context, actor, pool, label, None)
+    template = label_template(context, actor, pool, label, None, wanted.request)
     if not template.complete or template.flavor is None:
         return None
+    context.trials.begin(template.upload, wanted.request.id if wanted.request else "")
     node = record.new_node(actor.provider, pool, wanted.pool_id, label.name, wanted.request, now)
     return _Draft(wanted, node, actor, pool, label, template, template.flavor, context.store.nodes.send(node))
 

@@ -65,10 +65,14 @@ def renew_image(context: Context, ongoing: LaunchInProgress, now: float) -> bool
     actor, launch = ongoing.actor, ongoing.launch
     ongoing.lacks = None
     lost = actor.known.denials.images.denied_at(launch.cloud_image_id, now) is not None
-    if not lost and not is_unused(context, ongoing.node):
+    lost |= is_unused(context, ongoing.node)
+    # After a failure another build may be the better choice.
+    if not lost and not (launch.failures and ongoing.image.kind == "diskimage"):
         return True
     ask_for_image(context, actor, ongoing.image, None)
     image_id, upload, why = image_of(context, actor, ongoing.image, ongoing.label, "/".join(ongoing.key))
+    if why is not None and not lost:
+        return True
     if why is None and image_id != launch.cloud_image_id:
         launch.cloud_image_id = image_id
         record.take_image(ongoing.node, ongoing.image, upload)

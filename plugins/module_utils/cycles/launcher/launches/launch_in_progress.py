@@ -18,6 +18,7 @@ from ....launching.machine import Failure, LaunchRules
 from ....launching.narrow import Shape, shape_of
 from ....model.cloud import Flavor, Server
 from ....model.config.types import ImageSettings, Pool, PoolLabel
+from ....model.image import build_of_path
 from ....model.launch import Launch, Phase
 from ....model.lines import Line, Subject
 from ....model.node import Node
@@ -91,6 +92,12 @@ class LaunchInProgress:
     def key(self) -> tuple[str, str]:
         """(provider, pool)."""
         return (self.launch.provider, self.launch.pool)
+
+    @property
+    def build_id(self) -> str:
+        """The build of a diskimage that it boots from; the id in the cloud for a cloud-image."""
+        place = build_of_path(self.node.image_id)
+        return place[1] if place is not None else self.launch.cloud_image_id or self.label.image_name
 
     @property
     def witness(self) -> str:
@@ -270,6 +277,11 @@ class LaunchesInProgress(dict[str, LaunchInProgress]):
     def on_their_way(self) -> Counter[str]:
         """Return provider → number of servers that were asked for and are not yet ACTIVE."""
         return Counter(ongoing.actor.provider.name for ongoing in self.values() if ongoing.is_on_its_way)
+
+    def by_build(self, provider: str) -> Counter[str]:
+        """Return build → number of launches from it at a provider; those that wait after a failure do not count."""
+        mine = (one for one in self.values() if one.launch.provider == provider)
+        return Counter(one.build_id for one in mine if one.launch.phase != Phase.QUEUED or not one.launch.failures)
 
     def needed(self, key: tuple[str, str], besides: str | None = None) -> Counter[str]:
         """Return the narrow resources that the launches of a pool try, and for how many requests.

@@ -73,6 +73,7 @@ class Launches:
         self._context = context
         self._removals = removals
         self.in_progress = LaunchesInProgress()
+        context.trials.under_way = self.in_progress.by_build
         self._create_limits = CreateLimits(context, gates, self.in_progress)
         self._outcomes = Outcomes(context, gates, self.in_progress)
         self._addressing = Addressing(context)
@@ -96,6 +97,7 @@ class Launches:
                 account.launched.append(ongoing.node.id)
                 account.step(ongoing.node.id, "recorded", now)
                 account.say(ongoing.beginning_line())
+        self._context.trials.have_begun()
         return [ongoing.node.id if ongoing is not None else None for ongoing in begun]
 
     def adopt(self, node: Node, held: Held, request: NodeRequest | None, ended: Ended | None = None) -> bool:

@@ -30,6 +30,7 @@ from ....model.resources import FLOATING_IPS, UNCOUNTED, Resources
 from ..context.context import Context
 from ..context.launcher_metrics import READY, TAKEN_BACK, count_attempt
 from ..context.ledger import size_of
+from ..context.trials import Ended
 from .gates import Gates
 from .launch_in_progress import LaunchesInProgress, LaunchInProgress, pool_id_of
 from .signs import Signs
@@ -138,6 +139,7 @@ class Outcomes:
         cycle_counts, seconds = self._context.account.cycle_counts, now - (launch.started or now)
         count_attempt(cycle_counts, ongoing.node, failure.value, seconds)
         cycle_counts.counters.add(LAUNCH_FAULTS, *ongoing.key, verdict.owner)
+        self._tally(ongoing, verdict.owner, now)
         rules, chance, once = ongoing.rules, self._context.random, verdict.once
         machine.failed(launch, failure, text, now, rules, chance, verdict.owner, once=once)
         self._count(ongoing, failure, verdict, text)
@@ -206,6 +208,16 @@ class Outcomes:
         if launch.active_at is not None:
             cycle_counts.counters.observe(SERVER_REACHABLE, *ongoing.key, seconds=now - launch.active_at)
         self._context.account.step(ongoing.node.id, "ready", now)
+        self._tally(ongoing, READY, now)
+
+    def _tally(self, ongoing: LaunchInProgress, result: str, now: float) -> None:
+        """Count the attempt for the build that it was made from."""
+        launch = ongoing.launch
+        image, build, reached = ongoing.label.image_name, ongoing.build_id, launch.active_at is not None
+        ended = Ended(launch.provider, image, build, ongoing.flavor, result, launch.asked_at or now, reached)
+        self._context.trials.ended(ended, now)
+        word = READY if result == READY else f"error.{result}"
+        self._context.account.cycle_counts.sink.incr(f"nodepool.launch.image.{image}.{word}")
 
     def give_up(self, ongoing: LaunchInProgress, now: float) -> None:
         """End a launch that has failed and has no attempt left."""

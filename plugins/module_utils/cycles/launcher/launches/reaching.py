@@ -1,18 +1,20 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Checks that an active server can be reached and is a machine of its own.
+"""Checks that an active server can be reached, is a machine of its own, and passes the probe of its label or image.
 
 It stores the server's addresses, collects its host keys with the scanner, and compares both with those of other nodes.
 """
 
 from __future__ import annotations
 
+from ....clients.probing import ProbeJob, ProbeResult
 from ....clients.ssh import ScanJob, Scanner, ScanResult
 from ....clients.zookeeper.link.batch import Batch
 from ....launching import machine, record
 from ....launching.classifier import Verdict, of_no_address
 from ....launching.machine import Failure
+from ....model import owner
 from ....model.bounded_text import bounded
 from ....model.errors import CloudError
 from ....model.launch import Phase
@@ -102,6 +104,7 @@ class Reaching:
     def cancel(self, node_id: str) -> None:
         """Cancel the scan of a node."""
         self._scanner.cancel(node_id)
+        self._scanner.cancel(_probe_key(node_id))
         self._waiting.pop(node_id, None)
         self._unanswered.pop(node_id, None)
 
@@ -170,9 +173,45 @@ class Reaching:
             self._outcomes.fail(ongoing, Failure.UNPROVED, refusal.text, now, Verdict(refusal.owner))
         else:
             ongoing.host_keys = host_keys
+            self._proved(ongoing, now)
+
+    def _proved(self, ongoing: LaunchInProgress, now: float) -> None:
+        """Hand the node over, or begin its probe."""
+        probe, node = self._context.config.probe(ongoing.label, ongoing.image), ongoing.node
+        if probe is None:
             machine.reached(ongoing.launch, now)
             self._outcomes.finish(ongoing, now)
+            return
+        ongoing.busy = True
+        machine.probing(ongoing.launch, now)
+        self._context.save(ongoing.launch)
+        job = ProbeJob(
+            key=_probe_key(node.id),
+            address=node.interface_ip or "",
+            port=node.connection_port,
+            username=node.username or "",
+            probe=probe,
+            host_keys=ongoing.host_keys,
+        )
+        self._scanner.probe(job, lambda result: self._context.inbox.post(lambda: self._probed(ongoing, result)))
+
+    def _probed(self, ongoing: LaunchInProgress, result: ProbeResult) -> None:
+        now = self._context.now()
+        if ongoing.launch.phase != Phase.PROBING or not self._outcomes.is_ours(ongoing):
+            return
+        ongoing.busy = False
+        if result.error is None:
+            self._context.account.step(ongoing.node.id, "probed", now)
+            machine.reached(ongoing.launch, now)
+            self._outcomes.finish(ongoing, now)
+        else:
+            whose = owner.US if result.ours else owner.IMAGE
+            self._outcomes.fail(ongoing, Failure.PROBE, result.error, now, Verdict(whose))
 
     def _unreached(self, ongoing: LaunchInProgress, text: str) -> None:
         if self._outcomes.is_ours(ongoing):
             self._outcomes.unreached(ongoing, text)
+
+
+def _probe_key(node_id: str) -> str:
+    return f"probe {node_id}"

@@ -26,6 +26,7 @@ from ....model.request import RequestState
 from ...frame.tree_identity import check_tree
 from ..context.context import Context
 from ..context.ledger import Ledger, size_of
+from ..context.usable_builds import give_up_bad_builds
 from ..launches.beginning import Wanted
 from ..launches.gates import Gates
 from ..launches.launches import Launches
@@ -129,6 +130,8 @@ class LauncherPass:
         self._removals.step(now)
         self._deletions.step(now)
         self._launches.step(now)
+        give_up_bad_builds(self._context)
+        self._context.trials.save(self._context.store, now)
         self._accepted.step(snapshot.all_pools)
         self._pending_waits.step(now)
         self._takeover.inherited.ask_for_lists(now)
@@ -242,6 +245,7 @@ class LauncherPass:
             context.store.catch_up()
             if not self._abandoned:
                 self._takeover.remember(context.now(), every=0.0)
+                context.trials.save(context.store, context.now(), every=0.0)
             context.account.end(
                 freezes=self._gates.freezes.result(),
                 breakers=self._gates.breakers.result(),
@@ -278,6 +282,7 @@ class LauncherPass:
         self._removals.drop()
         self._sweeps.drop()
         self._takeover.lose()
+        self._context.trials.drop()
 
     # -- work ----------------------------------------------------------------------------------------------------
 

@@ -88,7 +88,8 @@ def test_an_accepted_create_boots():
 def test_adoption_looks_again_at_what_was_under_way_and_leaves_everything_else(phase):
     adopted = launch(phase, server_id="s1")
     machine.adopt(adopted, NOW)
-    again = {Phase.CREATING: Phase.UNCLEAR, Phase.ADDRESSING: Phase.BOOTING, Phase.REACHING: Phase.BOOTING}
+    again = dict.fromkeys((Phase.ADDRESSING, Phase.REACHING, Phase.PROBING), Phase.BOOTING)
+    again[Phase.CREATING] = Phase.UNCLEAR
     expected = again.get(phase, phase)
     assert adopted.phase == expected
     assert adopted.mark == "7-1-abc" and adopted.server_id == "s1"

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.build_verdict import (
@@ -16,37 +14,9 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.build_verdi
     REJECTED,
     REVOKED,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import IMAGE_BUILD, META_PROVIDER, Image
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import (
-    Build,
-    BuildState,
-    Upload,
-    UploadState,
-    build_of_path,
-)
-from tests.support.world import World, provider_document, site
-
-
-def uploaded(**labels: Any) -> dict[str, Any]:
-    pool = {"name": "main", "labels": [{"name": "small", "flavor-name": "small", "diskimage": "built"}]}
-    provider = provider_document("east", pool, diskimages=[{"name": "built"}])
-    return site(provider, diskimages=[{"name": "built", "formats": ["qcow2"]}], **labels)
-
-
-def build_id(number: int) -> str:
-    return f"{number:032x}"
-
-
-def upload(world: World, number: int) -> None:
-    """One more build, uploaded; a later number is a newer one."""
-    build = Build(image="built", id=build_id(number))
-    build.set_state(BuildState.READY, float(number))
-    world.store.images.create_build(build)
-    made = Upload(image="built", build_id=build.id, provider="east", external_id=f"east-{number}")
-    made.set_state(UploadState.READY, float(number))
-    world.store.images.create_upload(made)
-    marks = {IMAGE_BUILD: build.id, META_PROVIDER: "east"}
-    world.clouds["east"].own_images[f"east-{number}"] = Image(f"east-{number}", f"built-{number}", "active", marks)
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import build_of_path
+from tests.support.build_case import build_id, images, ready, upload, uploaded
+from tests.support.world import World
 
 
 def decide(world: World, number: int, state: str, *, wait: float = 0.0) -> None:
@@ -54,14 +24,6 @@ def decide(world: World, number: int, state: str, *, wait: float = 0.0) -> None:
     world.store.verdicts.change(
         "built", build_id(number), lambda had: had.given(state, "it is bad", HAND, now, now + wait)
     )
-
-
-def ready(world: World) -> list[str]:
-    return [node.id for node in world.nodes("ready")]
-
-
-def images(world: World) -> list[str]:
-    return [machine.image for machine in world.clouds["east"].machines.values()]
 
 
 @pytest.mark.parametrize(

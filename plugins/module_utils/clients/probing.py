@@ -1,0 +1,211 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Tries whether a node that answers by ssh can be used: a port, and a command over ssh. A node has one connection.
+
+The ssh protocol is asyncssh's, which is imported only when the first command is run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..model.bounded_text import bounded
+from ..model.config.launch_settings import Probe
+
+LONGEST_CONNECT = 10.0
+"""Seconds for one connection to the port, and for one login."""
+CHUNK = 65536
+TAIL = 4096
+"""Bytes of a command's output that are kept: its end."""
+LONGEST_OUTPUT = 600
+"""Bytes of that end that are told."""
+LONGEST_COMMAND = 80
+LONGEST_GOODBYE = 2.0
+
+
+@dataclass(frozen=True)
+class ProbeJob:
+    """One node to try.
+
+    :param key: a name that the caller chooses, unique among the running jobs.
+    :param address: IPv4 or IPv6 address.
+    :param port: port of ssh.
+    :param host_keys: those that it answered with, as "keytype base64"; none: any is accepted.
+    """
+
+    key: str
+    address: str
+    port: int
+    username: str
+    probe: Probe
+    host_keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ProbeResult:
+    """How a job ended.
+
+    :ivar error: why it has not passed; None if it has.
+    :ivar ours: the error is one of this host, such as a key that cannot be read, and says nothing about the node.
+    """
+
+    key: str
+    error: str | None = None
+    ours: bool = False
+    seconds: float = 0.0
+
+
+class _NotPassed(Exception):
+    """An attempt has not passed; the message says why."""
+
+
+class _Ours(Exception):
+    """Nothing can be tried because of something on this host."""
+
+
+@dataclass
+class _Attempts:
+    """The attempts at one node. *tail*: the end of the output of the present command, None while none runs."""
+
+    job: ProbeJob
+    connection: Any = None
+    number: int = 0
+    said: str = ""
+    tail: bytes | None = None
+    key: Any = field(default=None, repr=False)
+
+    async def run(self) -> None:
+        """Try until it passes; the caller sets the limit of time."""
+        loop, probe = asyncio.get_running_loop(), self.job.probe
+        if probe.command is not None:
+            self.key = await loop.run_in_executor(None, _private_key, probe.key_file or "")
+        while True:
+            began = loop.time()
+            self.number += 1
+            try:
+                await self._once(probe)
+                return
+            except _NotPassed as problem:
+                self.said = str(problem)
+            await asyncio.sleep(max(0.0, began + probe.interval - loop.time()))
+
+    async def end(self) -> None:
+        """Close the connection, also when the node does not answer any more."""
+        if self.connection is not None:
+            self.connection.abort()
+            with contextlib.suppress(Exception):
+                await asyncio.wait_for(self.connection.wait_closed(), LONGEST_GOODBYE)
+
+    def text(self) -> str:
+        """Return why it has not passed within its time."""
+        job, probe = self.job, self.job.probe
+        if self.tail is not None:
+            ended = f"{_command(probe)} on {job.address} has not ended{_output(self.tail)}"
+        else:
+            ended = self.said or f"{job.address} has not answered"
+        tries = f", {self.number} attempts" if self.number > 1 else ""
+        return f"the probe has not passed within {probe.timeout} s{tries}: {ended}"
+
+    async def _once(self, probe: Probe) -> None:
+        if probe.port is not None:
+            await self._connect(probe.port)
+        if probe.command is not None:
+            await self._command(probe)
+
+    async def _connect(self, port: int) -> None:
+        where = f"port {port} of {self.job.address}"
+        try:
+            _reader, writer = await asyncio.wait_for(asyncio.open_connection(self.job.address, port), LONGEST_CONNECT)
+        except TimeoutError:
+            raise _NotPassed(f"{where} has not accepted a connection within {LONGEST_CONNECT:g} s") from None
+        except OSError as problem:
+            raise _NotPassed(f"{where} accepts no connection: {problem.strerror or problem}") from None
+        writer.close()
+        with contextlib.suppress(OSError):
+            await writer.wait_closed()
+
+    async def _command(self, probe: Probe) -> None:
+        ssh = _asyncssh()
+        try:
+            if self.connection is None:
+                self.connection = await asyncio.wait_for(self._login(ssh), LONGEST_CONNECT)
+            process = await self.connection.create_process(
+                probe.command, stdin=ssh.DEVNULL, stderr=ssh.STDOUT, encoding=None
+            )
+            self.tail = b""
+            while data := await process.stdout.read(CHUNK):
+                self.tail = (self.tail + data)[-TAIL:]
+            ended = await process.wait()
+        except TimeoutError:
+            raise _NotPassed(f"no login to {self.job.address} within {LONGEST_CONNECT:g} s") from None
+        except (ssh.Error, OSError) as problem:
+            said = getattr(problem, "reason", None) or getattr(problem, "strerror", None) or str(problem)
+            tail, self.tail = self.tail or b"", None
+            await self.end()
+            self.connection = None
+            what = f"no ssh to {self.job.address} as {self.job.username}: {said or type(problem).__name__}"
+            raise _NotPassed(f"{what}{_output(tail)}") from None
+        tail, self.tail = self.tail, None
+        if ended.exit_status != 0:
+            how = "was killed" if ended.exit_status is None else f"ended with {ended.exit_status}"
+            raise _NotPassed(f"{_command(probe)} on {self.job.address} {how}{_output(tail)}")
+
+    async def _login(self, ssh: Any) -> Any:
+        job = self.job
+        trusted = [ssh.import_public_key(text) for text in job.host_keys]
+        return await ssh.connect(
+            job.address,
+            job.port,
+            username=job.username,
+            client_keys=[self.key],
+            known_hosts=(trusted, [], []) if trusted else None,
+            config=None,
+            agent_path=None,
+            preferred_auth="publickey",
+        )
+
+
+async def probe(job: ProbeJob, clock: Callable[[], float] = time.monotonic) -> ProbeResult:
+    """Try a node until it passes or its time is over, whatever it does."""
+    began, attempts = clock(), _Attempts(job)
+    error, ours = None, False
+    try:
+        await asyncio.wait_for(attempts.run(), job.probe.timeout)
+    except TimeoutError:
+        error = attempts.text()
+    except _Ours as problem:
+        error, ours = str(problem), True
+    finally:
+        await attempts.end()
+    return ProbeResult(job.key, error, ours, clock() - began)
+
+
+def _private_key(path: str) -> Any:
+    ssh = _asyncssh()
+    try:
+        return ssh.read_private_key(path)
+    except OSError as problem:
+        raise _Ours(f"key-file {path} cannot be read: {problem.strerror or problem}: name a private key") from None
+    except (ssh.KeyImportError, ssh.KeyEncryptionError, ValueError):
+        raise _Ours(f"key-file {path} is not a private key without a passphrase: name another one") from None
+
+
+def _command(probe: Probe) -> str:
+    return repr(bounded(probe.command or "", LONGEST_COMMAND))
+
+
+def _output(tail: bytes) -> str:
+    """Return the end of the output, where a command says what is wrong."""
+    text = tail.decode("utf-8", "replace").strip()
+    return f"; its output ends with: {bounded(text[-LONGEST_OUTPUT:], LONGEST_OUTPUT)}" if text else "; without output"
+
+
+def _asyncssh() -> Any:
+    return importlib.import_module("asyncssh")

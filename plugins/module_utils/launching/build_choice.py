@@ -1,0 +1,154 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Choose the build that nodes are launched from, by how launches from it and from others end at one provider. No I/O.
+
+A new build is tried with few launches while the build before it, which is known to work there, serves the rest. It is
+given up when launches from it fail for reasons that may lie in the image while others succeed: what is unavailable then
+is not the cloud. Without a build before it that has worked at this provider, there is nothing to choose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from ..model.launch_counts import OF_IMAGE, READY, Attempt
+
+TRIALS = 3
+"""Launches from a new build that are under way at once until one of them is ready."""
+ENOUGH = 3
+"""Failures, each while another build or image worked, that give a build up."""
+DOUBT = 2
+"""Failures in a row after which a build that has worked is compared with the one before it."""
+WINDOW = 3600.0
+"""Seconds for which an attempt counts."""
+NEAR = 600.0
+"""Seconds before and after a failure within which another launch shows whether the cloud worked."""
+SHARE = 0.5
+"""Least share of failures among the attempts of a build that is given up; that of the others must be less than half."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A build that is in the cloud.
+
+    :ivar ready: number of its attempts that ended with a ready node, at any time.
+    :ivar recent: its latest attempts.
+    :ivar since: UNIX time; attempts that ended earlier do not count, because a person has restored the build then.
+    :ivar trusted: a person has approved it.
+    :ivar under_way: number of launches from it that have not ended.
+    """
+
+    build: str
+    ready: int = 0
+    recent: Sequence[Attempt] = ()
+    since: float = 0.0
+    trusted: bool = False
+    under_way: int = 0
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What the attempts show of a build: its failures and successes since the first failure, oldest first."""
+
+    failures: list[Attempt] = field(default_factory=list)
+    successes: int = 0
+    controls: list[Attempt] = field(default_factory=list)
+    """The attempts with other builds and images that ended since the first failure began, or shortly before it."""
+
+    @property
+    def confirmed(self) -> int:
+        """The number of failures that happened while others worked."""
+        gaps: set[tuple[float, float]] = set()
+        direct = 0
+        for failure in self.failures:
+            if any(one.end == READY and failure.began <= one.ended <= failure.ended for one in self.controls):
+                direct += 1
+                continue
+            gap = self._gap(failure)
+            if gap is not None:
+                gaps.add(gap)
+        return direct + len(gaps)
+
+    @property
+    def is_bad(self) -> bool:
+        """True if the failures lie in the build."""
+        failed = len(self.failures)
+        if self.confirmed < ENOUGH or failed < SHARE * (failed + self.successes):
+            return False
+        bad = sum(1 for one in self.controls if one.end != READY)
+        return bad * (failed + self.successes) < SHARE * failed * len(self.controls)
+
+    def _gap(self, failure: Attempt) -> tuple[float, float] | None:
+        """Return the successes of others right before and after a failure; several failures between two count once."""
+        past = [one for one in self.controls if failure.began - NEAR <= one.ended <= failure.began]
+        later = [one for one in self.controls if failure.ended <= one.ended <= failure.ended + NEAR]
+        before, after = max(past, key=_ended, default=None), min(later, key=_ended, default=None)
+        if before is None or after is None or (before.end, after.end) != (READY, READY):
+            return None
+        return before.ended, after.ended
+
+
+def find(newest: Candidate, before: Candidate, others: Iterable[Attempt], now: float) -> Findings:
+    """Return what the attempts show of the newest build.
+
+    :param others: the latest attempts with other images at the same provider.
+    """
+    start = max(newest.since, now - WINDOW)
+    mine = [one for one in newest.recent if one.ended > start]
+    failures = sorted((one for one in mine if one.end == OF_IMAGE), key=_ended)
+    if not failures:
+        return Findings()
+    began = min(one.began for one in failures)
+    successes = sum(1 for one in mine if one.end == READY and one.ended >= began)
+    # The others' failures for want of room say nothing; the caller leaves them out.
+    controls = [one for one in (*before.recent, *others) if one.ended >= began - NEAR and one.ended > now - WINDOW]
+    return Findings(failures, successes, controls)
+
+
+def predecessor(candidates: Sequence[Candidate]) -> Candidate | None:
+    """Return the build that stands in for the first of *candidates*: the next one that has worked here."""
+    return next((one for one in candidates[1:] if one.ready), None)
+
+
+def choose(candidates: Sequence[Candidate], others: Sequence[Attempt], size: int, now: float) -> str:
+    """Return the build for the next launches.
+
+    :param candidates: the builds that may be used, the newest first; at least one.
+    :param others: the latest attempts with other images at the same provider.
+    :param size: how many nodes are launched together; all get the same build.
+    """
+    newest, before = candidates[0], predecessor(candidates)
+    if before is None or newest.trusted:
+        return newest.build
+    found = find(newest, before, others, now)
+    if found.is_bad:
+        return before.build
+    proved = (
+        newest.ready > 0
+        if not newest.since
+        else any(one.end == READY and one.ended > newest.since for one in newest.recent)
+    )
+    if proved:
+        return before.build if _needs_comparison(newest, before, found) else newest.build
+    most = max(1, TRIALS - len(found.failures))
+    room = newest.under_way == 0 or newest.under_way + size <= most
+    unanswered = len(found.failures) >= DOUBT and not _compared(found)
+    return newest.build if room and not unanswered else before.build
+
+
+def _needs_comparison(newest: Candidate, before: Candidate, found: Findings) -> bool:
+    """Return True if one launch from the build before shall show whether the cloud still works."""
+    last_ready = max((one.ended for one in newest.recent if one.end == READY), default=0.0)
+    in_a_row = [one for one in found.failures if one.ended > last_ready]
+    return len(in_a_row) >= DOUBT and not before.under_way and not _compared(found)
+
+
+def _compared(found: Findings) -> bool:
+    """Return True if another build or image was tried since the last failure."""
+    return any(one.ended >= found.failures[-1].ended for one in found.controls)
+
+
+def _ended(attempt: Attempt) -> float:
+    return attempt.ended

@@ -1,0 +1,202 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How the launches from each build of an image end at one provider: figures that cycles continue. Pure.
+
+An attempt is counted once, when it has ended, so that a launch that several cycles carry out counts once. A build is a
+build of a diskimage, or an image in the cloud for a cloud-image.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .owner import SENTENCES
+from .stored import BadDocument, is_number, kind_of
+
+MOST_IMAGES = 50
+MOST_BUILDS = 4
+"""Builds of an image that are kept; those that were launched last."""
+MOST_FLAVORS = 10
+"""Flavors of a build that are kept apart; further ones are counted as OTHER."""
+RECENT = 16
+"""Ended attempts of a build that are remembered one by one."""
+OTHER = "other"
+READY, OF_IMAGE, OF_OTHERS = "ready", "image", "other"
+"""How an attempt ended: with a ready node, for a reason that may lie in the image, or for another reason."""
+_ENDS = frozenset({READY, OF_IMAGE, OF_OTHERS})
+SHORT = 8
+"""Letters of a build's id that people are shown."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """An attempt that has ended. *began*, *ended*: UNIX seconds. *end*: READY, OF_IMAGE or OF_OTHERS."""
+
+    began: float
+    ended: float
+    end: str
+
+
+@dataclass
+class BuildCounts:
+    """The attempts with one build. *flavors*: flavor → READY or the owner of the failure → number of attempts."""
+
+    flavors: dict[str, Counter[str]] = field(default_factory=dict)
+    first: float = 0.0
+    """UNIX time at which the first of them ended."""
+    last: float = 0.0
+    recent: list[Attempt] = field(default_factory=list)
+
+    @property
+    def total(self) -> Counter[str]:
+        """The sums of all flavors."""
+        return sum(self.flavors.values(), Counter[str]())
+
+    @property
+    def ready(self) -> int:
+        """The number of attempts that ended with a ready node."""
+        return self.total[READY]
+
+    @property
+    def tried(self) -> int:
+        """The number of attempts."""
+        return self.total.total()
+
+    @property
+    def failed(self) -> dict[str, int]:
+        """Owner of the failure → number of attempts."""
+        return {owner: count for owner, count in sorted(self.total.items()) if owner != READY}
+
+    def add(self, flavor: str, result: str, now: float, attempt: Attempt | None) -> None:
+        """Count an attempt.
+
+        :param result: READY, or the owner of its failure.
+        :param attempt: None if its end says nothing about the image or the cloud.
+        """
+        name = flavor if flavor in self.flavors or len(self.flavors) < MOST_FLAVORS else OTHER
+        self.flavors.setdefault(name, Counter())[result] += 1
+        self.first = self.first or now
+        self.last = max(self.last, now)
+        if attempt is not None:
+            self.recent = [*self.recent, attempt][-RECENT:]
+
+    def document(self) -> dict[str, Any]:
+        """Return the counts as they are stored."""
+        return {
+            "flavors": {name: dict(counts) for name, counts in self.flavors.items()},
+            "first": round(self.first, 1),
+            "last": round(self.last, 1),
+            "recent": [[round(item.began, 1), round(item.ended, 1), item.end] for item in self.recent],
+        }
+
+    def text(self) -> str:
+        """Return "READY of TRIED"."""
+        return f"{self.ready} of {self.tried}"
+
+
+class LaunchCounts:
+    """The counts of one provider.
+
+    :ivar images: image → build → its counts, in the order of their last attempts.
+    """
+
+    def __init__(self) -> None:
+        self.images: dict[str, dict[str, BuildCounts]] = {}
+
+    def add(self, image: str, build: str, flavor: str, result: str, now: float, attempt: Attempt | None) -> None:
+        """Count an attempt that has ended; see :meth:`BuildCounts.add`."""
+        builds = self.images.pop(image, {})
+        counts = builds.pop(build, None) or BuildCounts()
+        counts.add(flavor, result, now, attempt)
+        builds[build] = counts
+        self.images[image] = builds
+        while len(builds) > MOST_BUILDS:
+            del builds[next(iter(builds))]
+        while len(self.images) > MOST_IMAGES:
+            del self.images[next(iter(self.images))]
+
+    def of(self, image: str, build: str) -> BuildCounts:
+        """Return the counts of a build; empty ones if it was never launched."""
+        return self.images.get(image, {}).get(build) or BuildCounts()
+
+    def before(self, image: str, build: str) -> BuildCounts | None:
+        """Return the counts of the build that was in use before this one; None if none is known."""
+        known = self.images.get(image, {})
+        mine = known[build].first if build in known else float("inf")
+        earlier = [item for name, item in known.items() if name != build and item.first < mine]
+        return max(earlier, key=lambda item: item.first, default=None)
+
+    def recent(self, besides: str) -> list[Attempt]:
+        """Return the remembered attempts with all other images, in no order."""
+        return [
+            attempt
+            for image, builds in self.images.items()
+            if image != besides
+            for counts in builds.values()
+            for attempt in counts.recent
+        ]
+
+    def document(self) -> dict[str, Any]:
+        """Return the counts as they are stored."""
+        return {
+            image: {build: counts.document() for build, counts in builds.items()}
+            for image, builds in self.images.items()
+        }
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> LaunchCounts:
+        """Read a stored document.
+
+        :raises BadDocument: a part of it does not have the form that :meth:`document` writes.
+        """
+        found = cls()
+        for image, builds in [*document.items()][-MOST_IMAGES:]:
+            if not isinstance(builds, Mapping):
+                raise BadDocument(f"{image!r} is {kind_of(builds)}, not a JSON object")
+            known = {build: _counts(image, item) for build, item in [*builds.items()][-MOST_BUILDS:]}
+            found.images[image] = known
+        return found
+
+
+def sentence(image: str, build: str, provider: str, counts: LaunchCounts) -> str:
+    """Return the figures of a build and of the one before, for people; "" if it was never launched."""
+    mine, before = counts.of(image, build), counts.before(image, build)
+    if not mine.tried:
+        return ""
+    text = f"{image} build {build[:SHORT]}: {mine.text()} in {provider}"
+    return text if before is None else f"{text}; the build before: {before.text()}"
+
+
+def _counts(image: str, document: Any) -> BuildCounts:
+    if not isinstance(document, Mapping):
+        raise BadDocument(f"in {image!r} a build is {kind_of(document)}, not a JSON object")
+    flavors, recent = document.get("flavors"), document.get("recent", [])
+    times = [document.get("first", 0.0), document.get("last", 0.0)]
+    if not isinstance(flavors, Mapping) or not isinstance(recent, list) or not all(map(is_number, times)):
+        raise BadDocument(f"in {image!r} a build has no valid counts")
+    return BuildCounts(
+        {str(name): _tally(image, tally) for name, tally in [*flavors.items()][: MOST_FLAVORS + 1]},
+        float(times[0]),
+        float(times[1]),
+        [_attempt(image, row) for row in recent[-RECENT:]],
+    )
+
+
+def _tally(image: str, tally: Any) -> Counter[str]:
+    if not isinstance(tally, Mapping) or not _are_counts(tally.values()):
+        raise BadDocument(f"in {image!r} the attempts with a flavor are not counts by owner")
+    return Counter({owner: int(count) for owner, count in tally.items() if owner == READY or owner in SENTENCES})
+
+
+def _are_counts(values: Iterable[Any]) -> bool:
+    return all(is_number(value) and 0 <= value < 2**53 for value in values)
+
+
+def _attempt(image: str, row: Any) -> Attempt:
+    if not isinstance(row, list) or len(row) != 3 or not all(map(is_number, row[:2])) or row[2] not in _ENDS:
+        raise BadDocument(f"in {image!r} an attempt is not two times and an end")
+    return Attempt(float(row[0]), float(row[1]), row[2])

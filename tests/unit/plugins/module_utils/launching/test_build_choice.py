@@ -1,0 +1,164 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which build is used, by the attempts that have ended: properties, and the rows that decide."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.build_choice import (
+    ENOUGH,
+    TRIALS,
+    Candidate,
+    choose,
+    find,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch_counts import (
+    OF_IMAGE,
+    OF_OTHERS,
+    READY,
+    Attempt,
+)
+
+NOW = 10_000.0
+
+
+def attempts(*ends: tuple[float, float, str]) -> list[Attempt]:
+    return [Attempt(NOW + began, NOW + ended, end) for began, ended, end in ends]
+
+
+BAD = attempts((-60, -10, OF_IMAGE), (-60, -9, OF_IMAGE), (-60, -8, OF_IMAGE))
+GOOD = attempts((-60, -40, READY), (-60, -39, READY), (-60, -38, READY))
+FAILED = attempts((-60, -10, OF_IMAGE), (-60, -9, OF_IMAGE), (-60, -8, OF_IMAGE))
+CUT_OFF = attempts((-60, -10, OF_OTHERS), (-60, -9, OF_OTHERS))
+some = st.lists(
+    st.builds(
+        lambda ended, took, end: Attempt(NOW - ended - took, NOW - ended, end),
+        st.floats(0, 4000),
+        st.floats(1, 120),
+        st.sampled_from([READY, OF_IMAGE, OF_OTHERS]),
+    ),
+    max_size=16,
+)
+nothing_ready = some.map(lambda found: [one for one in found if one.end != READY])
+
+
+def new(recent: list[Attempt], **more: object) -> Candidate:
+    ready = sum(1 for one in recent if one.end == READY)
+    return Candidate(**{"build": "new", "ready": ready, "recent": recent, **more})  # type: ignore[arg-type]
+
+
+def old(recent: list[Attempt], **more: object) -> Candidate:
+    return Candidate(**{"build": "old", "ready": 200, "recent": recent, **more})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("mine", "before", "others", "is_bad"),
+    [
+        (BAD, GOOD, [], True),
+        (BAD, [], GOOD, True),
+        (BAD[:-1], GOOD, [], False),
+        (BAD, [], [], False),
+        (BAD, FAILED, [], False),
+        (BAD, [], CUT_OFF, False),
+        (BAD, GOOD, FAILED, False),
+        ([*BAD, *attempts(*[(-60, -5, READY)] * 4)], GOOD, [], False),
+        (attempts((-60, -10, OF_OTHERS), (-60, -9, OF_OTHERS), (-60, -8, OF_OTHERS)), GOOD, [], False),
+        # One after the other: each failure is between two successes of the build before.
+        (
+            attempts((-500, -440, OF_IMAGE), (-400, -340, OF_IMAGE), (-300, -240, OF_IMAGE)),
+            attempts((-520, -501, READY), (-430, -410, READY), (-330, -310, READY), (-230, -210, READY)),
+            [],
+            True,
+        ),
+        # An outage that only met the new build: all failures are between the same two successes.
+        (
+            attempts((-500, -440, OF_IMAGE), (-400, -340, OF_IMAGE), (-300, -240, OF_IMAGE)),
+            attempts((-520, -501, READY), (-230, -210, READY)),
+            [],
+            False,
+        ),
+    ],
+)
+def test_what_gives_a_build_up(mine: list[Attempt], before: list[Attempt], others: list[Attempt], is_bad: bool) -> None:
+    found = find(new(mine), old(before), others, NOW)
+    assert found.is_bad is is_bad
+    if is_bad:
+        assert choose([new(mine), old(before)], others, 1, NOW) == "old"
+
+
+@given(some, nothing_ready, nothing_ready)
+def test_without_a_success_of_others_no_build_is_given_up(
+    mine: list[Attempt], before: list[Attempt], others: list[Attempt]
+) -> None:
+    assert not find(new(mine), old(before), others, NOW).is_bad
+
+
+@given(some, some, some, st.integers(0, 10), st.integers(1, 5))
+def test_without_a_build_that_has_worked_the_newest_is_used(
+    mine: list[Attempt], before: list[Attempt], others: list[Attempt], under_way: int, size: int
+) -> None:
+    candidates = [new(mine, under_way=under_way), old(before, ready=0)]
+    assert choose(candidates, others, size, NOW) == "new"
+    assert choose(candidates[:1], others, size, NOW) == "new"
+
+
+@given(some, some, some, st.integers(0, 10), st.integers(1, 5))
+def test_what_a_person_has_approved_is_used(
+    mine: list[Attempt], before: list[Attempt], others: list[Attempt], under_way: int, size: int
+) -> None:
+    assert choose([new(mine, trusted=True, under_way=under_way), old(before)], others, size, NOW) == "new"
+
+
+@given(some, some, some)
+def test_what_happened_before_a_person_restored_it_counts_no_more(
+    mine: list[Attempt], before: list[Attempt], others: list[Attempt]
+) -> None:
+    assert find(new(mine, since=NOW), old(before), others, NOW).failures == []
+
+
+@given(some, some, some, st.randoms())
+def test_the_choice_depends_on_nothing_but_its_input(
+    mine: list[Attempt], before: list[Attempt], others: list[Attempt], chance: object
+) -> None:
+    first = choose([new(mine), old(before)], others, 1, NOW)
+    for found in (mine, before, others):
+        chance.shuffle(found)  # type: ignore[attr-defined]
+    assert choose([new(mine), old(before)], others, 1, NOW) == first
+
+
+@pytest.mark.parametrize(("failures", "most"), [(0, TRIALS), (1, TRIALS - 1), (2, 1)])
+def test_a_build_that_has_not_worked_yet_is_tried_by_few(failures: int, most: int) -> None:
+    mine = attempts(*[(-60.0, -10.0, OF_IMAGE)] * failures)
+    before = [*GOOD, *attempts((-30, -5, READY))]
+
+    def chosen(under_way: int, size: int = 1) -> str:
+        return choose([new(mine, under_way=under_way), old(before)], [], size, NOW)
+
+    assert [chosen(count) for count in range(most + 1)] == ["new"] * most + ["old"]
+    assert chosen(0, 10) == "new" and chosen(1, 10) == "old"
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=200))
+def test_few_servers_are_lost_whatever_the_order_in_which_launches_begin_and_end(steps: list[int]) -> None:
+    """A broken build: 0 begins a launch, other numbers end the oldest one of the new or of the old build."""
+    mine: list[Attempt] = []
+    before = list(GOOD)
+    under_way: dict[str, list[float]] = {"new": [], "old": []}
+    lost, now = 0, NOW
+    for step in steps:
+        now += 5
+        if step == 0:
+            candidates = [new(mine, under_way=len(under_way["new"])), old(before[-16:])]
+            under_way[choose(candidates, [], 1, now)].append(now)
+        elif step == 1 and under_way["old"]:
+            before.append(Attempt(under_way["old"].pop(0), now, READY))
+        elif under_way["new"]:
+            mine = [*mine, Attempt(under_way["new"].pop(0), now, OF_IMAGE)][-16:]
+            lost += 1
+        if find(new(mine), old(before[-16:]), [], now).is_bad:
+            assert lost + len(under_way["new"]) <= ENOUGH + TRIALS
+            return

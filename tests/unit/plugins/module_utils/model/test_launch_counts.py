@@ -1,0 +1,109 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How launches from each build end: counted by image, build, flavor and owner, and bounded."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch_counts import (
+    MOST_BUILDS,
+    MOST_FLAVORS,
+    MOST_IMAGES,
+    OF_IMAGE,
+    OTHER,
+    READY,
+    RECENT,
+    Attempt,
+    LaunchCounts,
+    sentence,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.stored import BadDocument
+
+
+def add(
+    counts: LaunchCounts, build: str, result: str, times: int = 1, *, image: str = "tiny", at: float = 50.0
+) -> None:
+    for _unused in range(times):
+        end = READY if result == READY else OF_IMAGE
+        counts.add("tiny", build, "small", result, at, Attempt(at - 5, at, end))
+
+
+def test_a_sentence_compares_a_build_with_the_one_before() -> None:
+    counts = LaunchCounts()
+    add(counts, "6e" * 16, READY, 212, at=50.0)
+    add(counts, "7f" * 16, "image", 9, at=90.0)
+    assert (
+        sentence("tiny", "7f" * 16, "west", counts)
+        == "tiny build 7f7f7f7f: 0 of 9 in west; the build before: 212 of 212"
+    )
+    assert sentence("tiny", "6e" * 16, "west", counts) == "tiny build 6e6e6e6e: 212 of 212 in west"
+    assert sentence("tiny", "55" * 16, "west", counts) == ""
+
+
+def test_failures_are_counted_by_owner_and_flavor() -> None:
+    counts = LaunchCounts()
+    add(counts, "a", READY, 2)
+    add(counts, "a", "image")
+    counts.add("tiny", "a", "large", "capacity", 60.0, None)
+    mine = counts.of("tiny", "a")
+    assert (mine.tried, mine.ready, mine.failed) == (4, 2, {"capacity": 1, "image": 1})
+    assert mine.flavors["large"] == {"capacity": 1}
+    assert len(mine.recent) == 3 and (mine.first, mine.last) == (50.0, 60.0)
+
+
+@given(st.lists(st.tuples(st.integers(0, 80), st.integers(0, 9), st.integers(0, 15), st.booleans()), max_size=300))
+def test_the_counts_are_bounded_and_come_back_as_stored(steps: list[tuple[int, int, int, bool]]) -> None:
+    counts = LaunchCounts()
+    for at, (image, build, flavor, good) in enumerate(steps):
+        end = READY if good else OF_IMAGE
+        result = READY if good else "image"
+        counts.add(f"i{image}", f"b{build}", f"f{flavor}", result, 1.0 + at, Attempt(float(at), 1.0 + at, end))
+        assert f"b{build}" in counts.images[f"i{image}"]
+    assert len(counts.images) <= MOST_IMAGES
+    for builds in counts.images.values():
+        assert len(builds) <= MOST_BUILDS
+        assert all(len(known.flavors) <= MOST_FLAVORS + 1 and len(known.recent) <= RECENT for known in builds.values())
+    document = json.loads(json.dumps(counts.document()))
+    assert LaunchCounts.from_document(document).document() == counts.document()
+
+
+def test_a_flavor_too_many_is_counted_with_the_others() -> None:
+    counts = LaunchCounts()
+    for number in range(MOST_FLAVORS + 3):
+        counts.add("tiny", "a", f"f{number}", READY, 1.0, None)
+    assert counts.of("tiny", "a").flavors[OTHER] == {READY: 3}
+
+
+def test_the_largest_document_fits_into_a_znode() -> None:
+    counts = LaunchCounts()
+    for image in range(MOST_IMAGES):
+        for build in range(MOST_BUILDS):
+            for flavor in range(MOST_FLAVORS + 1):
+                for end, result in ((READY, READY), (OF_IMAGE, "image"), (OF_IMAGE, "unknown")):
+                    attempt = Attempt(1_795_000_000.123, 1_795_000_060.123, end)
+                    counts.add(f"image-{image:040}", f"{build:032x}", f"flavor-{flavor:040}", result, 1.0, attempt)
+    assert len(json.dumps(counts.document()).encode()) < 700_000
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"tiny": []},
+        {"tiny": {"a": 1}},
+        {"tiny": {"a": {"flavors": []}}},
+        {"tiny": {"a": {"flavors": {"small": {"ready": -1}}}}},
+        {"tiny": {"a": {"flavors": {"small": {"ready": "many"}}}}},
+        {"tiny": {"a": {"flavors": {}, "recent": [[1, 2]]}}},
+        {"tiny": {"a": {"flavors": {}, "recent": [[1, 2, "odd"]]}}},
+        {"tiny": {"a": {"flavors": {}, "first": None}}},
+    ],
+)
+def test_a_document_that_cannot_be_used_is_refused(document: dict[str, object]) -> None:
+    with pytest.raises(BadDocument, match="tiny"):
+        LaunchCounts.from_document(document)
