@@ -26,7 +26,7 @@ MOST = {
     "image_info": 130,
     "image_upload": 210,
     "label_info": 100,
-    "leak_cleanup": 280,
+    "leak_cleanup": 290,
     "lease_info": 100,
     "node": 110,
     "node_info": 100,

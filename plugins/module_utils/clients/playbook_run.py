@@ -28,7 +28,8 @@ PACE = 0.2
 LEAVE = 10.0
 """Seconds that a playbook gets to end when it is stopped."""
 LONGEST_REASON = 400
-IDENT = "play"
+IDENT, WRAPPER = "play", "gate.yml"
+COMMAND_TASK = "Kernel and packages"
 _NOT_INHERITED = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "PYTHONPATH")
 _NOT_INHERITED_BEGINNINGS = ("AWX_", "RUNNER_", "ANSIBLE_STDOUT_CALLBACK", "ANSIBLE_CALLBACK")
 """What an ansible-runner around this process has set for its own playbook."""
@@ -36,16 +37,18 @@ _NOT_INHERITED_BEGINNINGS = ("AWX_", "RUNNER_", "ANSIBLE_STDOUT_CALLBACK", "ANSI
 
 @dataclass(frozen=True)
 class PlaybookEnd:
-    """How a playbook ended. *reason*: why it has not passed, in words."""
+    """How a playbook ended. *reason*: why it has not passed, in words. *output*: of the command before it."""
 
     passed: bool
     reason: str = ""
+    output: str = ""
 
 
 @dataclass(frozen=True)
 class PlaybookRun:
     """A playbook to run.
 
+    :param command: a shell command that is run on the node before; it may fail.
     :param inventory: the inventory, as Ansible reads it from YAML.
     :param known_hosts: lines of the file that *inventory* names as ``{folder}/known_hosts``.
     :param log: path of the file for the output.
@@ -53,6 +56,7 @@ class PlaybookRun:
     """
 
     playbook: str
+    command: str
     inventory: Callable[[str], Mapping[str, Any]]
     known_hosts: tuple[str, ...]
     variables: Mapping[str, Any]
@@ -79,7 +83,7 @@ class PlaybookRun:
 
     def _run(self, program: str, folder: Path, wanted: Callable[[], bool]) -> PlaybookEnd:
         self._write(folder)
-        arguments = ["run", str(folder), "--playbook", self.playbook, "--ident", IDENT, "--quiet"]
+        arguments = ["run", str(folder), "--playbook", WRAPPER, "--ident", IDENT, "--quiet"]
         with (folder / "runner.log").open("wb") as log:
             process = subprocess.Popen(
                 [program, *arguments],
@@ -96,9 +100,8 @@ class PlaybookRun:
                 _end(process)
         artifacts = folder / "artifacts" / IDENT
         self._keep(artifacts / "stdout", folder / "runner.log")
-        if stopped:
-            return PlaybookEnd(False, stopped)
-        return PlaybookEnd(True) if process.returncode == 0 else PlaybookEnd(False, _reason(artifacts, folder))
+        reason = stopped or ("" if process.returncode == 0 else _reason(artifacts, folder))
+        return PlaybookEnd(not reason, reason, _output(artifacts))
 
     def _write(self, folder: Path) -> None:
         for name in ("env", "inventory", "project", "tmp"):
@@ -106,8 +109,17 @@ class PlaybookRun:
         (folder / "known_hosts").write_text("".join(f"{line}\n" for line in self.known_hosts), encoding="utf-8")
         (folder / "inventory" / "hosts.yml").write_text(json.dumps(self.inventory(str(folder))), encoding="utf-8")
         (folder / "env" / "extravars").write_text(json.dumps(dict(self.variables)), encoding="utf-8")
+        (folder / "project" / WRAPPER).write_text(json.dumps(self._plays()), encoding="utf-8")
         # If this process is killed, the playbook still ends.
         (folder / "env" / "settings").write_text(json.dumps({"job_timeout": int(self.timeout) + 1}), encoding="utf-8")
+
+    def _plays(self) -> list[dict[str, Any]]:
+        """Return the plays of the run: the command, and the playbook."""
+        tolerant = {"ignore_errors": True, "ignore_unreachable": True}
+        raw = {"ansible.builtin.raw": f"{{% raw %}}{self.command}{{% endraw %}}", "changed_when": False}
+        task = {"name": COMMAND_TASK, **raw, **tolerant}
+        play = {"name": "What is in the image", "hosts": "all", "gather_facts": False, "tasks": [task]}
+        return [play, {"ansible.builtin.import_playbook": self.playbook}]
 
     def _keep(self, *outputs: Path) -> None:
         """Keep the output for people; a log that cannot be written is no reason to reject an image."""
@@ -177,3 +189,13 @@ def _reason(artifacts: Path, folder: Path) -> str:
             return bounded(f"task {str(data.get('task') or '')!r}: {said}", LONGEST_REASON)
     said = complaint(artifacts / "stdout", artifacts / "stderr", folder / "runner.log")
     return bounded(said or "the playbook failed without a word", LONGEST_REASON)
+
+
+def _output(artifacts: Path) -> str:
+    """Return the output of the command; "" if it was not run."""
+    for event in runner_events(artifacts / "job_events", newest=False):
+        data = event.get("event_data")
+        if event.get("event") == "runner_on_ok" and isinstance(data, dict) and data.get("task") == COMMAND_TASK:
+            result = data.get("res")
+            return str(result.get("stdout") or "") if isinstance(result, dict) else ""
+    return ""

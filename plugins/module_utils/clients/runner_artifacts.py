@@ -17,8 +17,8 @@ LARGEST = 20_000_000
 FAILURES = ("runner_on_failed", "runner_on_unreachable", "error")
 
 
-def runner_events(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield the latest events, newest first."""
+def runner_events(folder: Path, *, newest: bool = True) -> Iterator[dict[str, Any]]:
+    """Yield events: the latest, newest first; or the first ones in their order."""
     numbered = []
     try:
         for entry in os.scandir(folder):
@@ -27,7 +27,7 @@ def runner_events(folder: Path) -> Iterator[dict[str, Any]]:
                 numbered.append((int(number), entry.path))
     except OSError:
         return
-    for _number, path in sorted(numbered, reverse=True)[:EVENTS]:
+    for _number, path in sorted(numbered, reverse=newest)[:EVENTS]:
         try:
             if os.path.getsize(path) <= LARGEST:
                 found = json.loads(Path(path).read_text("utf-8"))

@@ -27,6 +27,7 @@ TOKEN = "stackci_gate"
 """The key of ``requestor_data`` that has the token."""
 MOST_RESULTS = 20
 LONGEST_REASON = 500
+LONGEST_NOTE = 1500
 
 
 @dataclass(frozen=True)
@@ -119,5 +120,5 @@ class GateRecord(Stored):
     def ended(self, outcome: str, note: str) -> GateRecord:
         """Return the record after the decision."""
         return replace(
-            self, outcome=outcome, note=bounded(note, LONGEST_REASON), request="", token="", kind="", not_before=0.0
+            self, outcome=outcome, note=bounded(note, LONGEST_NOTE), request="", token="", kind="", not_before=0.0
         )

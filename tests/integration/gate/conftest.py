@@ -90,6 +90,11 @@ class GatedSite:
         """Let the next round begin now."""
         self.builder.store.gates.save(name, IMAGE, replace(self.record(name), not_before=0.0))
 
+    def under_test(self, build_id: str, name: str = "one") -> bool:
+        """True from the moment at which the gate has begun with a build."""
+        found = self.builder.store.gates.read(name, IMAGE)
+        return found is not None and found.build == build_id
+
     def record(self, name: str = "one") -> GateRecord:
         found = self.builder.store.gates.read(name, IMAGE)
         assert found is not None

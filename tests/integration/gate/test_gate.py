@@ -49,6 +49,8 @@ def test_a_broken_build_is_rejected_and_the_good_one_stays(gated: GatedSite) -> 
     ]
     assert "DNS of the site" in record.results[0].reason
     assert gated.verdict(bad).state == "rejected" and "DNS of the site" in gated.verdict(bad).reason
+    # All guests are this machine.
+    assert record.note.endswith(f"; compared with build {good.id}: the same kernel and packages")
     assert gated.ready() == [good.id]
     assert good.id in str(gated.site.requestor.node(node)["image_id"])
 

@@ -17,6 +17,7 @@ from ....model import connection
 from ....model.config.gate_settings import GateSettings
 from ....model.config.types import NodepoolConfig
 from ....model.image import Upload, build_of_path, is_build_id
+from ....model.image_contents import COMMAND
 from ....model.node import DEFAULT_PORT, Node
 
 FOLDER = "gates"
@@ -75,6 +76,7 @@ def playbook_for(
 
     return PlaybookRun(
         playbook=os.path.join(base, gate.playbook),
+        command=COMMAND,
         inventory=inventory,
         known_hosts=tuple(known_hosts_lines(address, port, keys)),
         variables={"nodepool_gate": about},

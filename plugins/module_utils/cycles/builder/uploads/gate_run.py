@@ -18,10 +18,11 @@ from ....model.config.gate_labels import gate_of
 from ....model.config.gate_settings import GateSettings
 from ....model.errors import NodepoolError
 from ....model.gate import CANARY, PASSED, PROMOTED, REJECTED, GateRecord, GateResult
-from ....model.image import Upload
+from ....model.image import Upload, build_of_path
 from ....model.lines import Line, Subject, Trouble, span
 from .gate_nodes import GateNodes, Refused, TakenNode, Waiting
 from .gate_playbook import log_path, playbook_for, remove_logs
+from .kept_contents import KeptContents
 from .upload_claim import UploadClaim
 from .upload_resources import UploadResources
 
@@ -93,7 +94,7 @@ class Gate:
         gate = gate_of(config, self.upload.image)
         if gate is None:
             return self._ended(record, PROMOTED, "the gate was removed from the configuration")
-        step = next_step(record, gate, self._verdict(), now, can_compare=self._is_in_use())
+        step = next_step(record, gate, self._verdict(), now, can_compare=bool(self._in_use()))
         if isinstance(step, Launch):
             return self._test(record, step.kind, gate, now)
         if isinstance(step, Decide):
@@ -147,6 +148,9 @@ class Gate:
                 held_for, why = gate.hold_failed, end.reason
         finally:
             self._nodes().give_back(taken, hold=held_for, why=why)
+        build = build_of_path(node.image_id)
+        if build is not None:
+            self._contents.keep(*build, end.output)
         self._leave_if_stopped()
         if not end.passed and not self._had(taken):
             return self._saved(replace(record, request="", token="", kind=""))
@@ -164,9 +168,10 @@ class Gate:
 
     def _ended(self, record: GateRecord, outcome: str, why: str) -> GateRecord:
         self._nodes().drop(record)
+        changed = self._changes()
+        ended = record.ended(outcome, f"{why}; {changed}" if changed else why)
         told = {PASSED: "passed", REJECTED: "rejected", PROMOTED: "ready without a test"}[outcome]
-        self._say(f"build {record.build} {told}: {why}", Line if outcome == PASSED else Trouble)
-        ended = record.ended(outcome, why)
+        self._say(f"build {record.build} {told}: {ended.note}", Line if outcome == PASSED else Trouble)
         self._tell_build(ended)
         return self._saved(ended)
 
@@ -193,12 +198,23 @@ class Gate:
     def _verdict(self) -> BuildVerdict:
         return self.resources.store.verdicts.of_build(self.upload.image, self.upload.build_id)
 
-    def _is_in_use(self) -> bool:
-        """Return True if nodes are made from another build at the provider: there is something to compare with."""
+    def _changes(self) -> str:
+        """Return how the build differs from the one in use, as far as its nodes have reported that."""
+        before, after = self._in_use(), self.upload.build_id
+        told = self._contents.changes(self.upload.image, before, after) if before else ""
+        return f"compared with build {before}: {told}" if told else ""
+
+    @property
+    def _contents(self) -> KeptContents:
+        return KeptContents(self.resources.images_dir.path)
+
+    def _in_use(self) -> str:
+        """Return the id of the build from which nodes are made at the provider now; "" for none."""
         store, image, provider = self.resources.store, self.upload.image, self.upload.provider
         now, verdicts = self.resources.clock(), store.verdicts.of_image(image)
         unused = {build for build, verdict in verdicts.items() if not verdict.is_used(now, provider)}
-        return store.images.newest_ready(image, provider, unused=unused) is not None
+        found = store.images.newest_ready(image, provider, unused=unused)
+        return found.build_id if found is not None else ""
 
     def _nodes(self) -> GateNodes:
         return GateNodes(self.resources.store, self.upload, self._save, self.resources.clock)
