@@ -33,7 +33,7 @@ OPTIONS = {
     "awx_disk_images": ["debian-12", "ubuntu"],
     "awx_builder_instance_groups": ["builders"],
 }
-MODULES = sorted(set(re.findall(r"^ +awx\.awx\.(\w+):$", TASKS, re.MULTILINE)))
+MODULES = sorted(set(re.findall(r'^ +action: "{{ awx_collection }}\.(\w+)"$', TASKS, re.MULTILINE)))
 
 
 class Site:

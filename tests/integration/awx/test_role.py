@@ -9,12 +9,14 @@ import json
 import socket
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
-from tests.integration.awx.conftest import PROJECT, SECRET, Site
+from tests.integration.awx.conftest import PROJECT, SECRET, Site, playbooks_of
 from tests.support.ansible_run import COLLECTIONS, ROOT
-from tests.support.awx.server import PASSWORD, TOKEN, USER, Call
+from tests.support.awx import controller_collection
+from tests.support.awx.server import PASSWORD, TOKEN, USER, AwxServer, Call
 from tests.support.awx.store import Awx
 
 # Each run of the role starts two dozen modules, one after the other.
@@ -350,6 +352,38 @@ def test_without_awx_awx_it_says_what_to_install(site):
     done = site.run(ANSIBLE_COLLECTIONS_PATH=str(COLLECTIONS))
     assert done.returncode != 0
     assert "ansible-galaxy collection install awx.awx" in " ".join(done.stdout.split())
+    assert site.server.calls == []
+
+
+CONTROLLER = {"awx_collection": "ansible.controller", "awx_jobs": ["launcher"], "awx_disk_images": []}
+PREFIX = {"CONTROLLER_OPTIONAL_API_URLPATTERN_PREFIX": "/api/controller/"}
+
+
+@pytest.mark.long
+def test_the_gateway_of_the_platform_gets_the_same_objects(tmp_path):
+    """Without awx.awx: all modules, the lookup and the defaults are of the other collection."""
+    paths = f"{COLLECTIONS}:{controller_collection.make(tmp_path / 'theirs')}"
+    with AwxServer(Awx(playbooks_of(PROJECT)), gateway=True) as server:
+        site = Site(tmp_path, server, Path(sys.executable))
+        site.options |= CONTROLLER
+        # By password: the defaults of the modules have it, and the token of the role.
+        login = {"awx_token": "", "awx_username": USER, "awx_password": PASSWORD}
+        applied = run(site, ANSIBLE_COLLECTIONS_PATH=paths, **login)
+        assert applied.changed > 0
+        assert names(site)["job_templates"] == ["nodepool launcher"]
+        assert server.sessions == {}, "the role gives its token back"
+        again = run(site, ANSIBLE_COLLECTIONS_PATH=paths)
+        assert (again.changed, again.writes) == (0, [])
+        # awx.awx reaches the gateway when the environment names its path.
+        other = run(site, awx_collection="awx.awx", **PREFIX)
+        assert (other.changed, other.writes) == (0, [])
+        run(site, ANSIBLE_COLLECTIONS_PATH=paths, awx_state="absent")
+        assert names(site)["job_templates"] == []
+
+
+def test_without_the_collection_of_the_platform_it_says_what_to_install(site):
+    said = " ".join(site.refused(**CONTROLLER).split())
+    assert "The collection ansible.controller is not installed" in said
     assert site.server.calls == []
 
 

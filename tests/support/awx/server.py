@@ -20,6 +20,8 @@ from tests.support.awx.store import ROOT, Awx
 TOKEN = "token-of-the-test"
 USER, PASSWORD = "admin", "password-of-the-test"
 VERSION = "24.6.1"
+GATEWAY = "/api/controller/v2/"
+"""Where the gateway of Ansible Automation Platform 2.5 and 2.6 has the controller's API."""
 
 
 @dataclass(frozen=True)
@@ -36,11 +38,13 @@ class Call:
 class AwxServer:
     """``with AwxServer(awx) as server:`` its address is ``server.url``, what was called is in ``server.calls``.
 
+    :param gateway: True: the API is where the gateway of Ansible Automation Platform has it, and only there.
     :ivar sessions: tokens that were given for a password and not given back, by id.
     """
 
-    def __init__(self, awx: Awx) -> None:
+    def __init__(self, awx: Awx, *, gateway: bool = False) -> None:
         self.awx = awx
+        self.gateway = gateway
         self.calls: list[Call] = []
         self.sessions: dict[int, str] = {}
         self._lock = threading.Lock()
@@ -74,10 +78,16 @@ class AwxServer:
     def answer(self, method: str, url: str, authorization: str, body: Any) -> tuple[int, Any]:
         """The answer to one call."""
         parts = urlsplit(url)
+        path = parts.path
+        if self.gateway:
+            # The controller's own API stands below the gateway's, and answers with the paths of there.
+            if not path.startswith(GATEWAY):
+                return 404, {"detail": "Not found."}
+            path = ROOT + path.removeprefix(GATEWAY)
         with self._lock:
-            status, answer = self._answer(method, parts.path, dict(parse_qsl(parts.query)), authorization, body)
-            self.calls.append(Call(method, parts.path, body, status, answer))
-        return status, answer
+            status, answer = self._answer(method, path, dict(parse_qsl(parts.query)), authorization, body)
+            self.calls.append(Call(method, path, body, status, answer))
+        return status, json.loads(json.dumps(answer).replace(f'"{ROOT}', f'"{GATEWAY}')) if self.gateway else answer
 
     def _answer(self, method: str, path: str, query: dict[str, str], authorization: str, body: Any) -> tuple[int, Any]:
         known = authorization in {f"Bearer {token}" for token in (TOKEN, *self.sessions.values())}
@@ -111,7 +121,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(payload)))
-        self.send_header("X-API-Product-Name", "AWX")
+        name = "Red Hat Ansible Automation Platform" if owner.gateway else "AWX"
+        self.send_header("X-API-Product-Name", name)
         self.send_header("X-API-Product-Version", VERSION)
         self.end_headers()
         self.wfile.write(payload)
