@@ -1,0 +1,172 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Follow a tree and tell its events: one read-only session whose watch keeps the picture, as for the web service."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ...clients.zookeeper.link.paths import ROOT
+from ...cycles.frame.config_source import ConfigSource
+from ...cycles.frame.config_watch import ConfigWatch
+from ...cycles.frame.cycle_options import ConfigOptions
+from ...model.config.types import NodepoolConfig
+from ...model.errors import ConfigError
+from ...model.lines import Trouble
+from ..picture import Picture, Snapshot
+from .happenings import TYPES, ZOOKEEPER_LOST, Happening, Key, Limits, Teller, happenings
+
+IDLE = 10.0
+"""Seconds after which the tree is looked at although nothing has changed: requests get older."""
+LOST_AFTER = 15.0
+"""Seconds without ZooKeeper after which that is an event; a session that is renewed takes less."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which events are told; empty: all.
+
+    :ivar types: their types.
+    :ivar providers: the providers; events that name none are told, too.
+    """
+
+    types: Collection[str] = ()
+    providers: Collection[str] = ()
+
+    def __post_init__(self) -> None:
+        unknown = sorted(set(self.types) - set(TYPES))
+        if unknown:
+            raise ConfigError([f"types: there is no event {', '.join(unknown)}; there are {', '.join(sorted(TYPES))}"])
+
+    def takes(self, event: dict[str, Any]) -> bool:
+        """Return True when the event is told."""
+        provider = event.get("provider")
+        return (not self.types or event["type"] in self.types) and (
+            not self.providers or provider is None or provider in self.providers
+        )
+
+
+class Memory:
+    """A file with the keys of what was told, so that a restart tells nothing twice and leaves nothing out.
+
+    :param path: of the file; "" for none.
+    """
+
+    def __init__(self, path: str = "") -> None:
+        self._path = Path(path) if path else None
+        self._written: list[Key] | None = None
+
+    def read(self) -> list[Key] | None:
+        """Return the keys; None when there is no file, or none that can be used."""
+        try:
+            document = json.loads(self._path.read_text("utf-8")) if self._path else None
+        except (OSError, ValueError):
+            return None
+        if not isinstance(document, list):
+            return None
+        return [(str(item[0]), str(item[1])) for item in document if isinstance(item, list) and len(item) == 2]
+
+    def write(self, keys: list[Key]) -> None:
+        """Write the keys when they have changed.
+
+        :raises OSError: the file cannot be written.
+        """
+        if self._path is None or keys == self._written:
+            return
+        handle, name = tempfile.mkstemp(dir=self._path.parent, prefix=f".{self._path.name}.")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump(keys, file)
+        os.replace(name, self._path)
+        self._written = keys
+
+
+@dataclass
+class Follower:
+    """Compares the tree with what was told.
+
+    :param tell: takes an event. It is called in the order of the events, and may block.
+    :param lost_after: seconds without ZooKeeper after which that is an event.
+    """
+
+    limits: Limits
+    tell: Callable[[dict[str, Any]], None]
+    wanted: Wanted = Wanted()
+    memory: Memory = field(default_factory=Memory)
+    lost_after: float = LOST_AFTER
+    _begun: float | None = None
+
+    def __post_init__(self) -> None:
+        self._teller = Teller(self.memory.read(), self.limits.settle)
+        self._current: dict[Key, Happening] = {}
+
+    def look(self, snapshot: Snapshot) -> None:
+        """Tell what is new. Without a connection what is known stays, and the loss itself is told.
+
+        :raises OSError: the memory cannot be written.
+        """
+        self._begun = snapshot.now if self._begun is None else self._begun
+        contact = snapshot.contact
+        lost = {key: item for key, item in self._current.items() if key[0] == ZOOKEEPER_LOST}
+        if contact.connected:
+            told = set(self._teller.told)
+            self._current = happenings(snapshot.config, snapshot.reading, snapshot.now, self.limits, told)
+        elif not lost:
+            silent = snapshot.now - self._begun if contact.age is None else contact.age
+            if silent >= self.lost_after:
+                item = Happening(ZOOKEEPER_LOST, "ZooKeeper", f"ZooKeeper cannot be reached: {contact.problem}")
+                self._current = {**self._current, item.key: item}
+        if contact.connected or contact.age is not None or self._current:
+            self._say(snapshot.now, whole=contact.age is not None)
+
+    def _say(self, now: float, *, whole: bool) -> None:
+        for event in self._teller.news(self._current, now, whole=whole):
+            if self.wanted.takes(event):
+                self.tell(event)
+        # After the telling: who is killed in between tells it again rather than not at all.
+        self.memory.write(self._teller.told)
+
+
+def follow(
+    options: ConfigOptions,
+    follower: Follower,
+    stop: threading.Event,
+    *,
+    every: float = 5.0,
+    say: Callable[[str], None] = lambda line: None,
+    picture: Callable[[NodepoolConfig], Picture] = Picture,
+) -> None:
+    """Follow the tree until *stop* is set.
+
+    :param every: seconds between two looks at a picture that changes; ZooKeeper is not asked.
+    :param say: takes lines for people.
+    :raises NodepoolError: the configuration cannot be used, or a library is missing.
+    """
+    source = ConfigSource(options, "", say)
+    watch, config = ConfigWatch(source, say), source.begin()
+    watch.begin(config, source.problems)
+    seen = picture(config)
+    seen.open(lambda line: say(Trouble(line)))
+    looked, version = -math.inf, tuple[int, ...]()
+    try:
+        while not stop.is_set():
+            now = time.monotonic()
+            news = watch.poll(now)
+            if news is not None and news.config is not None:
+                seen.configure(news.config)
+            before, version = version, seen.versions((ROOT,))
+            if version != before or now - looked >= IDLE:
+                looked = now
+                follower.look(seen.snapshot())
+            stop.wait(every)
+    finally:
+        seen.close()

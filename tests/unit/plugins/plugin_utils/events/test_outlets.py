@@ -1,0 +1,103 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The journal and the webhook."""
+
+from __future__ import annotations
+
+import json
+import threading
+import urllib.error
+
+import pytest
+
+from ansible_collections.stackci.nodepool.plugins.plugin_utils.events import outlets
+from ansible_collections.stackci.nodepool.plugins.plugin_utils.events.outlets import Journal, Webhook
+
+EVENT = {"type": "request_failed", "subject": "1", "text": "ümläut"}
+
+
+def test_each_event_is_a_line(tmp_path):
+    path = tmp_path / "events.jsonl"
+    journal = Journal(str(path))
+    journal.add(EVENT)
+    journal.add({**EVENT, "subject": "2"})
+    assert [json.loads(line)["subject"] for line in path.read_text("utf-8").splitlines()] == ["1", "2"]
+    assert "ümläut" in path.read_text("utf-8")
+
+
+def test_a_full_journal_becomes_the_former_one(tmp_path):
+    path = tmp_path / "events.jsonl"
+    journal = Journal(str(path), most_bytes=150)
+    for number in range(5):
+        journal.add({**EVENT, "subject": str(number)})
+    assert path.stat().st_size <= 150
+    assert (tmp_path / "events.jsonl.1").stat().st_size <= 150
+    assert json.loads(path.read_text("utf-8").splitlines()[-1])["subject"] == "4"
+
+
+class Post:
+    """What the address answers."""
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+        self.requests = []
+        self.done = threading.Event()
+
+    def __call__(self, request):
+        self.requests.append(request)
+        answer = self.answers.pop(0) if self.answers else None
+        if not self.answers:
+            self.done.set()
+        if answer is not None:
+            raise answer
+
+
+def refusal(code):
+    return urllib.error.HTTPError("http://x/secret", code, "no", {}, None)
+
+
+def sent(post, **how):
+    said = []
+    webhook = Webhook("http://x/secret", "the-token", said.append, post=post, pause=0.0, **how)
+    webhook.add(EVENT)
+    webhook.close(60)
+    return said
+
+
+def test_an_event_is_posted_as_json_with_the_token():
+    post = Post()
+    assert sent(post) == []
+    (request,) = post.requests
+    assert json.loads(request.data) == EVENT
+    assert request.get_header("Authorization") == "Bearer the-token"
+
+
+@pytest.mark.parametrize(("answers", "tries", "told"), [
+    ([refusal(503), OSError("reset")], 3, False), ([refusal(503)] * 3, 3, True), ([refusal(404)], 1, True),
+    ([refusal(429)] * 3, 3, True), ([ValueError("no address")] * 3, 3, True),
+])  # fmt: skip
+def test_what_may_pass_is_tried_again_and_what_fails_is_told_without_secrets(answers, tries, told):
+    post = Post(*answers)
+    said = sent(post)
+    assert len(post.requests) == tries
+    assert bool(said) is told
+    assert "the-token" not in str(said) and "/secret" not in str(said)
+
+
+def test_a_slow_address_loses_the_oldest_and_says_so(monkeypatch):
+    monkeypatch.setattr(outlets, "WAITING", 2)
+    held, began, said = threading.Event(), threading.Event(), []
+
+    def post(_request):
+        began.set()
+        held.wait(60)
+
+    webhook = Webhook("http://x", say=said.append, post=post)
+    webhook.add(EVENT)
+    assert began.wait(60)
+    for number in range(4):
+        webhook.add({**EVENT, "subject": str(number)})
+    assert len(said) == 2 and "request_failed of 0 is dropped" in said[0]
+    held.set()
+    webhook.close(60)
