@@ -79,6 +79,12 @@ def needs_header(path: Path) -> bool:
     return path.suffix not in NO_HEADER and name not in NO_HEADER_NAMES and not name.startswith("CHANGELOG")
 
 
+def test_packages_of_modules_are_empty():
+    """ansible-test of ansible-core before 2.19 wants them so."""
+    found = [path for path in FILES if path.name == "__init__.py" and path.as_posix().startswith(EMPTY_INIT)]
+    assert names([path for path in found if text_of(path)]) == []
+
+
 def test_there_is_something_to_look_at():
     assert Path("galaxy.yml") in FILES
     assert PLUGINS

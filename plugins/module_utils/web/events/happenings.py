@@ -22,12 +22,13 @@ from ...model.config.types import NodepoolConfig
 from ...model.lines import amount, span
 from ...model.request import RequestState
 from ...model.stored import BadDocument
+from ...reporting.info.attention import UNTOLD
 from ...reporting.info.explain import explanation
+from ...reporting.info.image_list import image_rows
 from ...reporting.info.lease_rows import lease_rows
 from ...reporting.info.providers import provider_rows
 from ...reporting.info.request_rows import request_rows
-from ..page.image_list import image_rows
-from ..page.troubles import UNTOLD, leak_rows
+from ..page.troubles import leak_rows
 
 Rows = Sequence[Mapping[str, Any]]
 Key = tuple[str, str]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import threading
 import urllib.error
+from email.message import Message
 
 import pytest
 
@@ -54,11 +55,11 @@ class Post:
 
 
 def refusal(code):
-    return urllib.error.HTTPError("http://x/secret", code, "no", {}, None)
+    return urllib.error.HTTPError("http://x/secret", code, "no", Message(), None)
 
 
 def sent(post, **how):
-    said = []
+    said: list[str] = []
     webhook = Webhook("http://x/secret", "the-token", said.append, post=post, pause=0.0, **how)
     webhook.add(EVENT)
     webhook.close(60)
@@ -87,7 +88,8 @@ def test_what_may_pass_is_tried_again_and_what_fails_is_told_without_secrets(ans
 
 def test_a_slow_address_loses_the_oldest_and_says_so(monkeypatch):
     monkeypatch.setattr(outlets, "WAITING", 2)
-    held, began, said = threading.Event(), threading.Event(), []
+    said: list[str] = []
+    held, began = threading.Event(), threading.Event()
 
     def post(_request):
         began.set()

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import pytest
 
@@ -36,7 +37,7 @@ class Case:
 
     def __init__(self, documents=None, **how):
         self.web = WebCase(documents or {})
-        self.events = []
+        self.events: list[Any] = []
         self.follower = Follower(Limits(settle=0.0), self.events.append, **how)
 
     def look(self):
@@ -107,7 +108,7 @@ def test_a_memory_that_cannot_be_read_is_none(tmp_path, text):
     assert Memory().read() is None
 
 
-def test_the_tree_is_followed_until_it_is_told_to_stop(tmp_path):
+def test_the_tree_is_followed_until_it_is_told_to_stop(tmp_path, monkeypatch):
     config = tmp_path / "nodepool.yaml"
     config.write_text('{"zookeeper-servers": [{"host": "localhost"}], "labels": []}')
     session, stop, events = StillSession(tree_of({})), threading.Event(), []
@@ -133,7 +134,7 @@ def test_the_tree_is_followed_until_it_is_told_to_stop(tmp_path):
         if snapshot.contact.connected:
             looked.set()
 
-    follower.look = noted
+    monkeypatch.setattr(follower, "look", noted)
     thread.start()
     assert looked.wait(60)
     session.put(PATH, FAILED)
