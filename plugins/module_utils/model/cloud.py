@@ -238,6 +238,8 @@ class CloudLimits:
     bounds: Limits
     used: Resources
     lacks: tuple[CloudError, ...] = ()
+    asks_neutron: bool = True
+    """False if neutron was not asked: the catalog does not have it."""
 
 
 @dataclass(frozen=True)

@@ -347,6 +347,7 @@ class CloudClient:
             bounds=Limits({name: value for part, _used in parts for name, value in part.items()}),
             used=Resources({name: value for _bounds, part in parts for name, value in part.items()}),
             lacks=tuple(lacks),
+            asks_neutron=network and self._rest.has("network"),
         )
 
     def _volume_limits(self) -> Iterable[tuple[dict[str, float], dict[str, float]]]:

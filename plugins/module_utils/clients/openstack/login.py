@@ -22,8 +22,8 @@ from .remarks import Remarks
 
 FIRST_PAUSE = 5.0
 LONGEST_PAUSE = 60.0
-"""Seconds for which a refused login is not tried again; doubled with each refusal, up to LONGEST_PAUSE. Without the
-pause, an identity service that counts failed logins would lock the account."""
+"""Seconds for which a refused login, or one that was answered with nonsense, is not tried again; doubled with each one,
+up to LONGEST_PAUSE. Without the pause, an identity service that counts failed logins would lock the account."""
 REFUSED = frozenset({401, 403})
 FIRST_RENEWAL = 1.0
 """Seconds without a login after a service refused a token that was new; doubled each time, up to LONGEST_PAUSE."""
@@ -89,7 +89,7 @@ class Login:
                 access = self._plugin.get_access(session)
             except Exception as problem:
                 self._failed_at, self._failure = self._clock(), problem
-                self._refusals = self._refusals + 1 if getattr(problem, "http_status", None) in REFUSED else 0
+                self._refusals = self._refusals + 1 if _is_lasting(problem) else 0
                 raise
             self._failure, self._refusals = None, 0
             self._take(access)
@@ -150,6 +150,16 @@ class Login:
     @property
     def _pause(self) -> float:
         return backoff(self._refusals, first=FIRST_PAUSE, most=LONGEST_PAUSE)
+
+
+def _is_lasting(problem: BaseException) -> bool:
+    """Return True for a failure that will most likely stay the same: a refusal, or an answer without sense."""
+    seen: BaseException | None = problem
+    while seen is not None:
+        if getattr(seen, "http_status", None) in REFUSED or isinstance(seen, ValueError):
+            return True
+        seen = seen.__cause__ or seen.__context__
+    return False
 
 
 def _moment(access: Any, name: str) -> float | None:

@@ -320,6 +320,7 @@ class Rest:
 
     def _access(self) -> Any:
         """Return a token that can be used; raise the CloudError that tells why there is none."""
+        access: Any = None
         try:
             access = self._login.access(self._session)
             if access is not self._checked:
@@ -333,7 +334,10 @@ class Rest:
             error.unclear = False
             raise error from problem
         except UNUSABLE as problem:
-            said = str(problem) if isinstance(problem, Unreadable) else type(problem).__name__
+            said = str(problem) if isinstance(problem, Unreadable) else "its token or catalog does not match the API"
+            if access is not None:
+                # The next token may have a catalog that can be read.
+                self._login.reject(access.auth_token)
             raise error_without_answer(
                 provider=self._provider,
                 call=LOGIN,

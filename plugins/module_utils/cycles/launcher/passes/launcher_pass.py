@@ -109,6 +109,7 @@ class LauncherPass:
             self._deletions.step(now)
             self._takeover.inherited.ask_for_lists(now)
             self._takeover.remember(now)
+            self._quiet = self._is_quiet(Plan())
         return self._due(now)
 
     def _serve(self, now: float) -> None:

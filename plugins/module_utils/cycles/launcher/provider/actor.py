@@ -471,11 +471,12 @@ class ProviderActor:
 
     def _hear_of_parts(self, capacity: Capacity) -> None:
         """Report what the other services than nova answered when the limits were read."""
-        limits, asked = capacity.limits, [QUOTA, *([VOLUME_LIMITS] if self._uses_volumes() else [])]
+        limits = capacity.limits
         if limits is None:
             if self.limits.error is not None:
                 self.heard(None, "GET /servers/detail")
             return
+        asked = [*([QUOTA] if limits.asks_neutron else []), *([VOLUME_LIMITS] if self._uses_volumes() else [])]
         failed = {error.call: error for error in limits.lacks}
         for error in failed.values():
             self.heard(error)

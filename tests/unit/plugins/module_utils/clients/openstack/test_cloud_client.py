@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import contextlib
 import math
 import threading
 from typing import Any
@@ -256,7 +257,8 @@ def test_a_cloud_without_cinder_and_neutron_is_fine(cloud, make_client) -> None:
     cloud.catalog = cloud.catalog[:1]
     cloud.on("GET", "/v2.1/limits", (200, {"limits": {"absolute": {"maxTotalInstances": 1}}}))
     client = make_client()
-    assert dict(client.limits(volumes=True, network=True).bounds) == {"instances": 1}
+    limits = client.limits(volumes=True, network=True)
+    assert dict(limits.bounds) == {"instances": 1} and not limits.asks_neutron
     assert client.list_networks() == []
 
 
@@ -281,6 +283,24 @@ def test_a_service_that_the_catalog_gets_later_is_found_with_the_next_token(clou
     now[0] += 60.0
     with pytest.raises(CloudAuthError):
         client.list_flavors()
+    assert client.list_flavors() == []
+
+
+@pytest.mark.parametrize("catalog", [None, 5, [{"type": "compute", "endpoints": None}], [None]])
+def test_a_catalog_that_cannot_be_read_is_told_in_our_words_and_read_anew(cloud, make_client, catalog) -> None:
+    good, now = cloud.catalog, [1000.0]
+    cloud.catalog = catalog
+    cloud.on("GET", "/v2.1/flavors/detail", (200, {"flavors": []}))
+    client = make_client()
+    client._rest._login._clock = lambda: now[0]
+    with pytest.raises(CloudUnavailable) as caught:
+        client.list_flavors()
+    assert "Error" not in str(caught.value) and "check auth_url" in str(caught.value)
+    cloud.catalog = good
+    for _try in range(2):
+        now[0] += 60.0
+        with contextlib.suppress(CloudUnavailable):
+            client.list_flavors()
     assert client.list_flavors() == []
 
 

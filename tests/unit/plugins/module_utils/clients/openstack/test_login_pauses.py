@@ -40,7 +40,14 @@ class Identity:
             return None
 
 
-@pytest.mark.parametrize("refusal", [exceptions.Unauthorized(), exceptions.Forbidden()])
+def nonsense() -> Exception:
+    """What keystoneauth raises for a page of a proxy."""
+    problem = exceptions.ClientException("not JSON")
+    problem.__cause__ = ValueError("Expecting value")
+    return problem
+
+
+@pytest.mark.parametrize("refusal", [exceptions.Unauthorized(), exceptions.Forbidden(), nonsense()])
 def test_an_hour_with_a_wrong_password_costs_few_logins(refusal):
     identity = Identity(refusal)
     for second in range(3600):

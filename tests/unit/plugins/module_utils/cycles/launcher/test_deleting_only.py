@@ -5,14 +5,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import NodeState
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.request import RequestState
 from tests.support.world import Cycle, World, one_provider
 
 
-def deleting(world: World) -> Cycle:
+def deleting(world: World, **options: Any) -> Cycle:
     """A cycle that serves nobody."""
-    cycle = world.start()
+    cycle = world.start(**options)
     object.__setattr__(cycle.options, "serves", False)
     return cycle
 
@@ -61,3 +65,20 @@ def test_it_leaves_launches_to_a_launcher_that_serves():
         world.start()
         assert world.run(120, until=lambda: world.state(request) == RequestState.FULFILLED)
         assert [one.id for one in world.nodes()] == [node.id] and len(world.clouds["east"].ours()) == 1
+
+
+@pytest.mark.parametrize("nodes", [0, 1, 3])
+def test_it_is_settled_when_nothing_is_left_to_delete(nodes: int):
+    with World(one_provider(max_servers=5)) as world:
+        first = world.start()
+        asked = [world.request("small") for _turn in range(nodes)]
+        assert world.run(120, until=lambda: all(world.state(one) == RequestState.FULFILLED for one in asked))
+        used = [node for one in asked for node in world.take(one)]
+        first.kill()
+        world.run(20)
+        world.give_back(used)
+        waiting = world.request("small")
+        helper = deleting(world, until="settled", duration=600)
+        assert world.run(120, until=lambda: helper.ended)
+        assert helper.result["ended"] == "settled"
+        assert world.nodes() == [] == world.clouds["east"].ours() and world.state(waiting) == RequestState.REQUESTED
