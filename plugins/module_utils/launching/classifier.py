@@ -19,7 +19,19 @@ from ..clients.openstack.quota import own_words, quota_resources
 from ..model import owner
 from ..model.errors import CloudAuthError, CloudError, CloudQuotaRefused, CloudUnavailable
 from ..model.resources import FLOATING_IPS, INSTANCES
-from .known_answers import ADDRESSES, CREATES, FAULT, FLOATING, RULES, SERVERS, SUCCESS, Answer, Rule
+from .known_answers import (
+    ADDRESSES,
+    CREATES,
+    FAULT,
+    FLOATING,
+    RULES,
+    SERVERS,
+    SUCCESS,
+    SUCCESS_THERE,
+    ZONE,
+    Answer,
+    Rule,
+)
 
 
 @dataclass(frozen=True)
@@ -34,6 +46,7 @@ class Seen:
     :ivar same_for_all: launches with another image or flavor failed in the same way, and none became ready.
     :ivar forbidden: within the past hour the cloud forbade creates with the same image and flavor to others, too.
     :ivar elsewhere: the same label failed at another provider too, where other labels work.
+    :ivar zones_left: the launch may be tried in a zone in which its create has not been refused yet.
     :ivar lasting: it has failed so for longer than a passing trouble lasts.
     :ivar persistent: it has failed so for a very long time.
     """
@@ -46,6 +59,7 @@ class Seen:
     same_for_all: bool = False
     forbidden: bool = False
     elsewhere: bool = False
+    zones_left: bool = False
     lasting: bool = False
     persistent: bool = False
 
@@ -131,7 +145,8 @@ def classify(answer: Answer, seen: Seen = NOTHING_ELSE) -> Verdict:
     verdict = _judged(replace(answer, text=own_words(answer.text)), seen)
     if verdict.owner == owner.CLOUD and answer.call == SERVERS:
         # nova works for other calls, so nothing else would space these.
-        return replace(verdict, resources=(SUCCESS,))
+        lacking = {"": SUCCESS_THERE, "zone": ZONE}.get(verdict.names, SUCCESS)
+        return replace(verdict, resources=(lacking,))
     return verdict
 
 
@@ -153,12 +168,21 @@ def of_error(error: CloudError, seen: Seen = NOTHING_ELSE) -> Verdict:
         return Verdict(owner.ACCOUNT, (CREATES,) if error.call == SERVERS else ())
     if isinstance(error, CloudUnavailable):
         # What looks like a refusal was judged before: a zone that nova has lost sight of.
-        return Verdict(owner.CLOUD)
-    verdict = classify(Answer(error.call, error.status, error.error_type, _PREFIX.sub("", str(error))), seen)
+        return Verdict(owner.CLOUD, (ZONE,), "zone") if denies_zone(error) else Verdict(owner.CLOUD)
+    verdict = classify(_answer(error), seen)
     if isinstance(error, CloudQuotaRefused) and verdict.owner not in (owner.CAPACITY, owner.LABEL, owner.REQUEST):
         other = FLOATING_IPS if error.call == FLOATING else INSTANCES
         return Verdict(owner.CAPACITY, error.resources or (other,))
     return verdict
+
+
+def denies_zone(error: CloudError) -> bool:
+    """Return True for a create that was refused because of its zone, in whatever words."""
+    return classify(_answer(error)).names == "zone"
+
+
+def _answer(error: CloudError) -> Answer:
+    return Answer(error.call, error.status, error.error_type, _PREFIX.sub("", str(error)))
 
 
 def of_fault(text: str, code: int | None, seen: Seen = NOTHING_ELSE) -> Verdict:
@@ -214,7 +238,8 @@ def _refined(rule: Rule, answer: Answer, seen: Seen) -> Verdict:
             return Verdict(_by_signs(answer, seen))
         if _NO_CREATES.search(answer.text):
             return replace(verdict, resources=(CREATES,))
-        others_too = seen.same_for_others or seen.same_for_all or seen.forbidden or seen.persistent
+        others_too = (seen.same_for_others or seen.same_for_all) and not seen.zones_left
+        others_too = others_too or seen.forbidden or seen.persistent
         if answer.call.startswith(SERVERS) and not others_too:
             # It may be the data of one request, or a flavor, that is forbidden: nobody else waits for it.
             return Verdict(owner.UNKNOWN)
@@ -230,6 +255,8 @@ def _by_signs(answer: Answer, seen: Seen) -> str:
     """Return the owner of an answer that says nothing by itself: a second, independent sign must point to one."""
     if seen.same_for_all and not (seen.label_succeeds or seen.others_succeed):
         return owner.CLOUD
+    if seen.zones_left and answer.call == SERVERS and not seen.persistent:
+        return owner.UNKNOWN
     if seen.label_succeeds:
         # Its label, image and flavor work for others. A refusal is then its own; a server in ERROR is bad luck.
         return owner.REQUEST if answer.call == SERVERS and seen.lasting else owner.UNKNOWN

@@ -11,7 +11,7 @@ from ..model import owner
 from ..model.launch import Launch, Phase
 from .capacity import Rooms
 from .snapshot import OpenRequest, PoolState, Snapshot
-from .verdict import need_of, never, not_now
+from .verdict import narrow_of, need_of, never, not_now
 
 TRIES_HERE = 2
 """Failures in one place after which another one is tried: a third try in a row there tells nothing new."""
@@ -21,6 +21,14 @@ def wants_another_place(launch: Launch) -> bool:
     """Return True for a launch that has failed so often here, for a reason that may not hold elsewhere."""
     may_differ = launch.owner in (owner.IMAGE, owner.UNKNOWN)
     return may_differ and launch.phase in (Phase.CLEARING, Phase.QUEUED) and len(launch.failures) >= TRIES_HERE
+
+
+def waits_in_vain(launch: Launch) -> bool:
+    """Return True for a launch that has been refused so often here for want of something that another place may have.
+
+    It waits until that may be tried again.
+    """
+    return launch.phase == Phase.QUEUED and launch.delays >= TRIES_HERE
 
 
 def zone_of(pool_id: str, zone: str) -> str:
@@ -39,7 +47,7 @@ def has_room_in_another_zone(
     if pool is None or len(labels) < 2 or zone_of(pool_id, zone) in besides:
         return False
     others = [az for az in pool.az_load if az != zone and zone_of(pool_id, az) not in besides]
-    return bool(others) and not_now(pool, labels, snapshot) is None and _has_room(pool, labels, Rooms(snapshot))
+    return not_now(pool, labels, snapshot) is None and _has_room(pool, labels, Rooms(snapshot), others)
 
 
 def has_room_elsewhere(
@@ -57,11 +65,12 @@ def has_room_elsewhere(
         pool.id not in besides
         and never(pool, request, snapshot) is None
         and not_now(pool, labels, snapshot) is None
-        and _has_room(pool, labels, rooms)
+        and _has_room(pool, labels, rooms, list(pool.az_load) or [None])
         for pool in preferred
     )
 
 
-def _has_room(pool: PoolState, labels: Sequence[str], rooms: Rooms) -> bool:
+def _has_room(pool: PoolState, labels: Sequence[str], rooms: Rooms, zones: Sequence[str | None]) -> bool:
     need = need_of(pool, labels)
-    return rooms.in_pool(pool).allows(need) and rooms.frozen(pool).allows(need) and not pool.narrow
+    lacks_nothing = any(not narrow_of(pool, labels, zone) for zone in zones)
+    return lacks_nothing and rooms.in_pool(pool).allows(need) and rooms.frozen(pool).allows(need)

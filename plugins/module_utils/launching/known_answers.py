@@ -24,7 +24,11 @@ CREATES = "creates"
 ALLOWED = "allowed"
 """The creates of one flavor with one image: the account may not do what they ask for."""
 SUCCESS = "success"
-"""Creates of one flavor with one image that work: the cloud refuses them for a trouble of its own."""
+"""Creates of one flavor with one image that work: the cloud does not know what it shows to have."""
+SUCCESS_THERE = "success there"
+"""The same in one zone: the cloud refuses them for a trouble of its own, which other zones may not have."""
+ZONE = "zone"
+"""Creates in one zone that work: nova denies the zone, or refuses there what it accepts in another one."""
 MEMBERS = "members"
 """Room for members in the server group of one label."""
 REACH = "reach"
@@ -161,6 +165,15 @@ RULES = (
     ),
     Rule(
         owner.LABEL,
+        "the zone does not exist, or no server may be created there",
+        calls=SERVERS,
+        statuses=_these(400, 403, 404, 409),
+        words=r"\A(?!.*field/attribute).*(availability[ _-]?zone|\b(no such|unknown|invalid|bad|this|the) (az|zone)\b"
+        r"|\b(az|zone) \S{1,80} (is|was|does|has|could|can|may|not|no)\b)",
+        names="zone",
+    ),
+    Rule(
+        owner.LABEL,
         "the volume that the label asks for cannot be: its size, its type, its zone",
         words=r"volume size \S+ is larger than maximum allowed|image \S+ is larger than volume size"
         r"|cannot be smaller than the image mindisk|volume type.{0,80}(could not be found|not found|is invalid)"
@@ -235,13 +248,6 @@ RULES = (
         statuses=_these(400, 404),
         words=r"flavor \S+ could not be found|invalid flavorref|flavor.{0,80}not found|unable to find flavor",
         names="flavor",
-    ),
-    Rule(
-        owner.LABEL,
-        "the zone does not exist",
-        statuses=_these(400, 404),
-        words=r"availability zone.{0,80}(not available|not found|does not exist)",
-        names="zone",
     ),
     Rule(
         owner.LABEL,

@@ -27,9 +27,11 @@ from .known_answers import (
     MEMBERS,
     REACH,
     SUCCESS,
+    SUCCESS_THERE,
+    ZONE,
 )
 
-_KINDS = (HOSTS, ADDRESSES, CREATES, ALLOWED, UNCOUNTED, SUCCESS, REACH, MEMBERS)
+_KINDS = (HOSTS, ADDRESSES, CREATES, ALLOWED, UNCOUNTED, SUCCESS, SUCCESS_THERE, ZONE, REACH, MEMBERS)
 LONGEST_PLACEMENT = 120
 """Largest size of what restricts the hosts, in bytes of the name of the resource."""
 FIRST_PAUSE = 3.0
@@ -39,6 +41,7 @@ ENOUGH = 4
 TURN = 5.0
 """Seconds for which one of several that are tried in turn may be tried, before it is the next one's turn."""
 _IMAGE, _ZONE, _RIGHT = " with ", " in zone ", "right to create servers"
+_ANY_CREATE = f"success with creates{_ZONE}"
 
 
 @dataclass(frozen=True)
@@ -69,8 +72,11 @@ class Shape:
             return f"{ANSWERING}{networks}" + (f"{_ZONE}{zone}" if zone else "")
         if kind == ALLOWED:
             return f"{_RIGHT} of {self.flavor}{_IMAGE}{self.image}"
-        if kind == SUCCESS:
-            return f"success with creates of {self.flavor}{_IMAGE}{self.image}"
+        if kind in (SUCCESS, SUCCESS_THERE):
+            there = f"{_ZONE}{zone}" if zone and kind == SUCCESS_THERE else ""
+            return f"success with creates of {self.flavor}{_IMAGE}{self.image}{there}"
+        if kind == ZONE:
+            return f"{_ANY_CREATE}{zone}"
         if kind == MEMBERS and self.group:
             return f"members of server group {self.group}"
         if kind in (UNCOUNTED, MEMBERS):
@@ -80,7 +86,8 @@ class Shape:
 
     def narrow_needs(self, zone: str | None) -> tuple[str, ...]:
         """Return all narrow resources that a node of this shape needs in the zone."""
-        return tuple(self.narrow_name(kind, zone) for kind in _KINDS if self.group or kind != MEMBERS)
+        needless = {kind for kind, there in ((MEMBERS, self.group), (ZONE, zone), (SUCCESS_THERE, zone)) if not there}
+        return tuple(self.narrow_name(kind, zone) for kind in _KINDS if kind not in needless)
 
     @property
     def _restricted(self) -> str:
@@ -154,7 +161,8 @@ def followed(freeze: Freeze, active: float, now: float) -> Freeze:
 
 def family(resource: str) -> str:
     """Return what a narrow resource is in any zone and with any image."""
-    return _RIGHT if resource.startswith(_RIGHT) else resource.split(_IMAGE)[0].split(_ZONE)[0]
+    known = next((start for start in (_RIGHT, _ANY_CREATE) if resource.startswith(start)), None)
+    return known or resource.split(_IMAGE)[0].split(_ZONE)[0]
 
 
 def got(freeze: Freeze, now: float) -> Freeze | None:
@@ -186,6 +194,11 @@ def trials(frozen: Mapping[str, Freeze], tried: Mapping[str, int], now: float) -
     chosen = {kin: items[_turn(items, now) % len(items)] for kin, items in ready.items()}
     rooms = {item.resource: max(1, item.served) - busy.get(kin, 0) for kin, item in chosen.items()}
     return {name: room for name, room in rooms.items() if room > 0}
+
+
+def one_of_each(names: Iterable[str], rooms: Mapping[str, float]) -> dict[str, str]:
+    """Return family → the one of the narrow resources that has most room: a family has one trial at a time."""
+    return {family(name): name for name in sorted(names, key=lambda name: (rooms.get(name, 0), name))}
 
 
 def next_turn(frozen: Iterable[Freeze], now: float) -> float:

@@ -6,20 +6,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Collection, Container, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..model.resources import Resources, total
 from .actions import Slot
 from .capacity import Rooms
 from .elsewhere import zone_of
+from .narrow import one_of_each
 from .snapshot import (
     OpenRequest,
     PoolState,
     ReadyNode,
     Snapshot,
 )
-from .verdict import need_of
+from .verdict import narrow_of, need_of
 
 Rank = tuple[bool, int, int, float, str, str]
 """The sort key of an option."""
@@ -83,7 +84,7 @@ class Stock:
         load = self._load[pool.id]
 
         def key(az: str) -> tuple[bool, bool, int, str]:
-            frozen = pool.narrow and any(pool.frozen_room[name] < 1 for name in narrow_of(pool, labels, az))
+            frozen = pool.narrow and any(pool.frozen_room[name] < 1 for name in _tried(pool, labels, az))
             return zone_of(pool.id, az) in tried, bool(frozen), load[az], az
 
         return min(load, key=key, default=None)
@@ -112,13 +113,13 @@ class Stock:
         to_launch = [slot.label for slot in slots if slot.node_id is None]
         need = need_of(pool, to_launch)
         if pool.narrow:
-            need = need + Resources(dict.fromkeys(narrow_of(pool, to_launch, az), 1))
+            need = need + Resources(dict.fromkeys(_tried(pool, to_launch, az), 1))
         return Option(pool, az, tuple(slots), tuple(reused), need)
 
 
-def narrow_of(pool: PoolState, labels: Sequence[str], zone: str | None) -> set[str]:
-    """Return the frozen narrow resources that new nodes for the labels would need in the zone."""
-    return {name for label in labels for name in pool.offers[label].shape.narrow_needs(zone) if name in pool.narrow}
+def _tried(pool: PoolState, labels: Sequence[str], zone: str | None) -> Collection[str]:
+    """Return the frozen narrow resources that launches for the labels would try first: a set tries its own in turn."""
+    return one_of_each(narrow_of(pool, labels, zone), pool.frozen_room).values()
 
 
 def rank(option: Option, rooms: Rooms, tried: Container[str] = ()) -> Rank:

@@ -29,6 +29,11 @@ def need_of(pool: PoolState, labels: Iterable[str]) -> Resources:
     return total(pool.offers[label].resources for label in labels)
 
 
+def narrow_of(pool: PoolState, labels: Iterable[str], zone: str | None) -> set[str]:
+    """Return the frozen narrow resources that new nodes for the labels would need in the zone."""
+    return {name for label in labels for name in pool.offers[label].shape.narrow_needs(zone) if name in pool.narrow}
+
+
 def never(pool: PoolState, request: OpenRequest, snapshot: Snapshot) -> Reason | None:
     """Return why the pool can never serve the request with this configuration; None when it can."""
     if pool.limits[INSTANCES] <= 0:

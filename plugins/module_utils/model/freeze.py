@@ -21,7 +21,7 @@ NARROW = (
     "right to ",
     "room in other quotas for ",
     "members of ",
-    "success with creates of ",
+    "success with creates ",
     ANSWERING,
 )
 """How the names of narrow resources begin: no quota counts them, and only some nodes of a pool need them."""

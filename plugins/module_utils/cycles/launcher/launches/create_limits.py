@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from ....launching.moving import PATIENT, is_dead
+from ....launching.narrow import one_of_each
 from ....launching.retiring import retirement
 from ....model import owner, reasons
 from ....model.launch import Phase
@@ -58,9 +59,12 @@ class CreateLimits:
             )
             if trouble is not None:
                 return trouble
+        ahead = self._in_progress.goes_ahead(ongoing)
+        if ahead is not None:
+            return _retrying(ahead)
         need = size_of(ongoing.node)
         freezes, pool_id = self._gates.freezes, pool_id_of(self._context, ongoing)
-        narrow = self._narrow(ongoing, pool_id)
+        narrow = self.narrow(ongoing)
         if narrow is not None:
             return narrow
         frozen = freezes.in_force(pool_id)
@@ -71,15 +75,16 @@ class CreateLimits:
         )
         return next((reason for resource, reason in frozen.items() if need[resource] > room[resource]), None)
 
-    def _narrow(self, ongoing: LaunchInProgress, pool_id: str) -> Reason | None:
-        """Return why a narrow resource that it needs is frozen, or is being tried by a launch for somebody else."""
-        freezes = self._gates.freezes
+    def narrow(self, ongoing: LaunchInProgress) -> Reason | None:
+        """Return why a narrow resource that it needs is frozen, or is being tried by another launch."""
+        freezes, pool_id = self._gates.freezes, pool_id_of(self._context, ongoing)
         frozen = freezes.narrow(pool_id)
         wanted = [name for name in ongoing.narrow if name in frozen] if frozen else []
         if not wanted:
             return None
         allowed = freezes.trials(pool_id, self._in_progress.needed(ongoing.key, ongoing.witness))
-        return next((frozen[name] for name in wanted if name not in allowed), None)
+        beside, best = self._in_progress.tried_beside(ongoing), one_of_each(wanted, allowed)
+        return next((frozen[name] for kin, name in best.items() if allowed.get(name, 0) <= beside[kin]), None)
 
     def hindrance(self, ongoing: LaunchInProgress, now: float) -> Reason | None:
         """Return why the launch makes no progress now; None if it does, or may at any moment.
@@ -99,7 +104,7 @@ class CreateLimits:
             self._context.save(launch)
         if not launch.trouble or launch.phase not in RETRIED:
             return None
-        return Reason(reasons.RETRYING, {"where": where, "text": launch.trouble, "owner": launch.owner})
+        return _retrying(ongoing)
 
     def is_stuck(self, ongoing: LaunchInProgress, now: float) -> bool:
         """Return True if the launch makes no progress because its pool is frozen or its provider is dead."""
@@ -108,6 +113,11 @@ class CreateLimits:
         timeouts = ongoing.actor.timeouts
         bound = timeouts.stuck if ongoing.launch.server_id is None else timeouts.stuck_with_server
         return is_dead(ongoing.actor.health.standing(now), bound)
+
+
+def _retrying(ongoing: LaunchInProgress) -> Reason:
+    launch = ongoing.launch
+    return Reason(reasons.RETRYING, {"where": "/".join(ongoing.key), "text": launch.trouble, "owner": launch.owner})
 
 
 def left_out(ongoing: LaunchInProgress) -> Reason | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ....launching import machine
 from ....launching.classifier import Verdict, of_error
-from ....launching.harvest import CREATED
+from ....launching.known_answers import ZONE
 from ....launching.machine import Failure
 from ....model import owner
 from ....model.cloud import Server
@@ -112,6 +112,8 @@ class Creates:
         if verdict.names == "name":
             launch.suffix = f"-{self._context.nonce()[:4]}"
             return verdict, f"{text}; the next server gets a new name"
+        if verdict.names == "zone" and self._may_be_had_elsewhere(ongoing, now):
+            return Verdict(owner.CLOUD, (ZONE,), names="zone"), text
         anew = ongoing.has_reread(now)
         if verdict.names and verdict.owner in (owner.LABEL, owner.CLOUD):
             ongoing.actor.known.doubt(now)
@@ -123,10 +125,17 @@ class Creates:
             )
         return verdict, text
 
+    @staticmethod
+    def _may_be_had_elsewhere(ongoing: LaunchInProgress, now: float) -> bool:
+        """Return True if nova had the zone of a launch a moment ago, or does not deny all others too."""
+        denials = ongoing.actor.known.denials
+        zones = {ongoing.launch.az or "", *ongoing.zones}
+        return denials.is_lost(ongoing.launch.az or "", now) or not all(map(denials.is_denied, zones))
+
     def _accepted(self, ongoing: LaunchInProgress, now: float) -> None:
         sent_at, size = ongoing.launch.asked_at or ongoing.launch.started, size_of(ongoing.node)
         self._gates.freezes.accepted(pool_id_of(self._context, ongoing), ongoing.actor, size, sent_at)
-        self._outcomes.count(ongoing, CREATED, now)
+        self._outcomes.accepted(ongoing, now)
 
     def _started(self, ongoing: LaunchInProgress, server_id: str, now: float) -> None:
         """Store that the launch has its server."""

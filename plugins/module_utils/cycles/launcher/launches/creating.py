@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ....launching import machine, record
+from ....launching.classifier import denies_zone
 from ....launching.create_checks import Unfit, unfit
 from ....launching.resolver import choose_flavor, resolve_networks, resolve_server_group
 from ....launching.spec import server_spec
@@ -178,18 +179,15 @@ def send_create(context: Context, ongoing: LaunchInProgress, spec: ServerSpec, a
 
 
 def _judged(context: Context, ongoing: LaunchInProgress, error: CloudError) -> CloudError:
-    """Return the error that counts for the launch: a denied zone that existed shortly before is trouble of the API.
-
-    In that case, a node that belongs to no set gets another zone.
-    """
-    actor, launch, now = ongoing.actor, ongoing.launch, context.now()
-    judged = actor.known.denials.judge(error, launch.az, actor.known.zones.value, now)
-    if judged is not error:
+    """Return the error that counts for the API's health: it is in trouble if it denies all zones that it had before."""
+    actor, zone, now = ongoing.actor, ongoing.launch.az, context.now()
+    if zone is None or not denies_zone(error):
+        return error
+    actor.known.denials.deny(zone, actor.known.zones.value, now)
+    if actor.known.denials.is_lost(zone, now):
         actor.known.zones.forget()
         actor.known.zones.want(now)
-        if ongoing.alone:
-            launch.az = ongoing.next_zone()
-    return judged
+    return actor.known.denials.judge(error, zone, ongoing.zones, now)
 
 
 def _send(context: Context, ongoing: LaunchInProgress, spec: ServerSpec, seconds: float) -> CreateDone:

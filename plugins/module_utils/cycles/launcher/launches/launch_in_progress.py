@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,13 +16,14 @@ from ....clients.zookeeper.locks import Held
 from ....launching.builds import Build
 from ....launching.known_answers import REACH
 from ....launching.machine import Failure, LaunchRules
-from ....launching.narrow import Shape, shape_of
+from ....launching.narrow import Shape, family, shape_of
 from ....model.cloud import Flavor, Server
 from ....model.config.types import ImageSettings, Pool, PoolLabel
 from ....model.image import build_of_path
 from ....model.launch import Launch, Phase
 from ....model.lines import Line, Subject
 from ....model.node import Node
+from ....model.owner import UNKNOWN
 from ....model.reasons import Reason
 from ....model.request import NodeRequest
 from ....model.resources import Resources, total
@@ -147,6 +149,11 @@ class LaunchInProgress:
         return self.launch.phase == Phase.QUEUED and not self.launch.superseded
 
     @property
+    def fails_unexplained(self) -> bool:
+        """True for a launch that waits for its next attempt, and nobody knows why its latest one failed."""
+        return self.launch.phase == Phase.QUEUED and self.launch.owner == UNKNOWN and bool(self.launch.failures)
+
+    @property
     def has_news(self) -> bool:
         """True when there is a server list that this launch has not evaluated."""
         return self.actor.view.listed_from > self.list_seen
@@ -164,12 +171,22 @@ class LaunchInProgress:
         doubted = self.actor.known.doubted_at
         return self.launch.reread or (doubted < self.launch.asked_at and now - doubted < REREAD)
 
-    def next_zone(self) -> str | None:
-        """Return another zone for a node that is in no set: nova tries only the zone of the create."""
-        zones = self.pool.availability_zones or tuple(self.actor.known.zones.value or ())
+    @property
+    def zones(self) -> tuple[str, ...]:
+        """The zones in which it might be created: those of its pool, or else those of the cloud."""
+        return self.pool.availability_zones or tuple(self.actor.known.zones.value or ())
+
+    def next_zone(self, frozen: AbstractSet[str]) -> str | None:
+        """Return another zone for a node that is in no set: nova tries only the zone of the create.
+
+        :param frozen: the narrow resources that are frozen; a zone in which it needs none of them goes first.
+        """
+        zones = self.zones
         if self.launch.az not in zones:
             return self.launch.az
-        return zones[(zones.index(self.launch.az) + 1) % len(zones)]
+        place = zones.index(self.launch.az) + 1
+        others = [*zones[place:], *zones[: place - 1]] or [self.launch.az]
+        return next((zone for zone in others if frozen.isdisjoint(self.shape.narrow_needs(zone))), others[0])
 
     # -- how many servers the cloud builds side by side --------------------------------------------------------------
 
@@ -294,6 +311,22 @@ class LaunchesInProgress(dict[str, LaunchInProgress]):
         others = [one for one in self.values() if one.key == key and one.witness != besides]
         tried = {(one.witness, name) for one in others for name in one.tries(queued=besides is None)}
         return Counter(name for _unused, name in tried)
+
+    def goes_ahead(self, ongoing: LaunchInProgress) -> LaunchInProgress | None:
+        """Return the launch of its set that is tried first, as launches for that label fail and nobody knows why.
+
+        None if the launch may be tried itself.
+        """
+        mates = [one for one in self.of(ongoing.actor) if one.witness == ongoing.witness and one.key == ongoing.key]
+        failing = [one for one in mates if one.fails_unexplained and one.launch.label == ongoing.launch.label]
+        first = max(failing, key=lambda one: (len(one.launch.failures), one.node.id), default=ongoing)
+        return None if first is ongoing else first
+
+    def tried_beside(self, ongoing: LaunchInProgress) -> Counter[str]:
+        """Return the families of the narrow resources that other launches of the same set try now, and by how many."""
+        mates = [one for one in self.of(ongoing.actor) if one is not ongoing and one.witness == ongoing.witness]
+        trying = [one for one in mates if one.is_on_its_way and not one.has_host and one.key == ongoing.key]
+        return Counter(family(name) for one in trying for name in one.narrow)
 
     def queued(self) -> Counter[tuple[str, str]]:
         """Return (provider, pool) → number of launches whose create is not sent yet."""

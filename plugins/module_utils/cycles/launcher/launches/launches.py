@@ -21,7 +21,7 @@ from ....launching.classifier import (
     of_slow_build,
 )
 from ....launching.create_checks import Unfit
-from ....launching.elsewhere import wants_another_place
+from ....launching.elsewhere import waits_in_vain, wants_another_place
 from ....launching.machine import SETTLE_SECONDS, Failure, Step
 from ....launching.narrow import split
 from ....model import owner
@@ -150,7 +150,9 @@ class Launches:
     def wants_another_place(self, node_id: str) -> bool:
         """Return True for a launch that has failed so often that another pool should try it."""
         ongoing = self.in_progress.get(node_id)
-        return ongoing is not None and wants_another_place(ongoing.launch)
+        if ongoing is None or wants_another_place(ongoing.launch):
+            return ongoing is not None
+        return waits_in_vain(ongoing.launch) and self._create_limits.narrow(ongoing) is not None
 
     def orphan(self, node_id: str) -> None:
         """Continue a launch whose request is gone: it becomes an ordinary ready node, unless its lease has ended."""

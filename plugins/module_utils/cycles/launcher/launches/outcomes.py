@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
+from dataclasses import replace
 
 from ....clients.zookeeper.link.batch import Batch
 from ....launching import machine, record
@@ -18,7 +19,7 @@ from ....launching.classifier import (
 )
 from ....launching.harvest import CREATED, WASTED
 from ....launching.harvest import READY as READY_NODE
-from ....launching.known_answers import ALLOWED, CREATES, HOSTS, REACH, SUCCESS
+from ....launching.known_answers import ALLOWED, CREATES, HOSTS, REACH, SUCCESS, SUCCESS_THERE, ZONE
 from ....launching.machine import Failure
 from ....launching.narrow import split
 from ....model import owner
@@ -35,10 +36,13 @@ from .gates import Gates
 from .launch_in_progress import LaunchesInProgress, LaunchInProgress, pool_id_of
 from .signs import Signs
 from .silence import Silence
+from .zone_refusals import ZoneRefusals
 
 ELSEWHERE = frozenset({Failure.CAPACITY, Failure.UNREACHABLE})
 """Failures that do not count and may end in another zone."""
-REFUSALS = frozenset({ALLOWED, CREATES, SUCCESS})
+IN_ZONES = frozenset({HOSTS, SUCCESS_THERE, ZONE})
+"""Kinds of narrow resources that another zone may have."""
+REFUSALS = frozenset({ALLOWED, CREATES, SUCCESS, SUCCESS_THERE})
 """Kinds of narrow resources that refused creates show, not servers."""
 MOST_REFUSALS = 20
 """Refused creates of one flavor with one image that are remembered."""
@@ -53,18 +57,19 @@ class Outcomes:
         self._in_progress = in_progress
         self._signs = Signs(context, gates)
         self._silence = Silence(context, in_progress)
+        self._zones = ZoneRefusals()
         self._refused: dict[tuple[str, str], deque[float]] = {}
         """Pool id, and flavor with image → when creates were refused that froze nothing."""
 
     def seen_by(self, ongoing: LaunchInProgress, now: float) -> Seen:
         """Return what else is seen at the time of a launch's failure."""
-        return self._signs.seen_by(ongoing, now)
+        return replace(self._signs.seen_by(ongoing, now), zones_left=self._zones.are_left(ongoing))
 
     def placed(self, ongoing: LaunchInProgress, *, active: bool) -> None:
         """Note that its server has a host, or is ACTIVE: then it also has its addresses."""
         pool_id, zone = pool_id_of(self._context, ongoing), ongoing.launch.az
-        hosts, reach = (ongoing.shape.narrow_name(kind, zone) for kind in (HOSTS, REACH))
-        left_out = {reach, hosts} if ongoing.has_host else {reach}
+        hosts, reach, creates = (ongoing.shape.narrow_name(kind, zone) for kind in (HOSTS, REACH, ZONE))
+        left_out = {reach, creates, hosts} if ongoing.has_host else {reach, creates}
         needs = [name for name in ongoing.narrow if name not in left_out] if active else [hosts]
         ongoing.has_host = True
         self._gates.freezes.served(pool_id, needs)
@@ -72,6 +77,15 @@ class Outcomes:
     def is_ours(self, ongoing: LaunchInProgress) -> bool:
         """Return False if the launch was dropped before an answer came: only the cycle that has it now may act."""
         return self._in_progress.get(ongoing.node.id) is ongoing and ongoing.held.valid
+
+    def accepted(self, ongoing: LaunchInProgress, now: float) -> None:
+        """Note that nova accepted its create: a zone in which it was refused before does not work."""
+        pool_id, shape, freezes = pool_id_of(self._context, ongoing), ongoing.shape, self._gates.freezes
+        freezes.served(pool_id, [shape.narrow_name(ZONE, ongoing.launch.az)])
+        for item in self._zones.accepted(ongoing, now):
+            name = shape.narrow_name(ZONE, item.zone)
+            freezes.refuse_narrow(pool_id, ongoing.actor, name, item.text, owner.CLOUD, item.sent_at, (item.at,))
+        self.count(ongoing, CREATED, now)
 
     def quota_refused(
         self,
@@ -124,6 +138,10 @@ class Outcomes:
         :param failing: the resources of a server that was accepted first and then failed.
         """
         launch = ongoing.launch
+        refused = failure is Failure.REFUSED and launch.server_id is None
+        if refused and verdict.owner in (owner.UNKNOWN, owner.ACCOUNT):
+            self._zones.refused(ongoing, text, now)
+            verdict = self._in_its_zone(ongoing, verdict)
         if verdict.resources or COURSES[verdict.owner].freezes:
             self._freeze(ongoing, verdict, text, failing)
         elif failure is Failure.REFUSED:
@@ -143,11 +161,18 @@ class Outcomes:
         rules, chance, once = ongoing.rules, self._context.random, verdict.once
         machine.failed(launch, failure, text, now, rules, chance, verdict.owner, once=once)
         self._count(ongoing, failure, verdict, text)
-        if ongoing.alone and (machine.counts(failure, verdict.owner) or failure in ELSEWHERE):
-            launch.az = ongoing.next_zone()
+        zoned = not IN_ZONES.isdisjoint(verdict.resources)
+        if ongoing.alone and (machine.counts(failure, verdict.owner) or failure in ELSEWHERE or zoned):
+            launch.az = ongoing.next_zone(self._gates.freezes.narrow(pool_id_of(self._context, ongoing)).keys())
         self._context.save(launch)
         if launch.phase == Phase.FAILED:
             self.give_up(ongoing, now)
+
+    def _in_its_zone(self, ongoing: LaunchInProgress, verdict: Verdict) -> Verdict:
+        """Return the verdict on a refusal in no known words: a zone that was known not to work still does not."""
+        known = self._gates.freezes.narrow(pool_id_of(self._context, ongoing))
+        failing = ongoing.shape.narrow_name(ZONE, ongoing.launch.az) in known
+        return replace(verdict, resources=(*verdict.resources, ZONE)) if failing else verdict
 
     def _freeze(self, ongoing: LaunchInProgress, verdict: Verdict, text: str, failing: Resources | None) -> None:
         counted, narrow = split(verdict.resources)

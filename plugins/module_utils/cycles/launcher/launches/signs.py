@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from ....launching.breaking import Breaker, Sign
 from ....launching.classifier import Seen
-from ....launching.known_answers import ALLOWED, SUCCESS
+from ....launching.known_answers import ALLOWED, SUCCESS, SUCCESS_THERE
 from ..context.context import Context
 from .breakers import print_of_label
 from .gates import Gates
@@ -57,9 +57,9 @@ class Signs:
         launch, kind = ongoing.launch, _kind(ongoing)
         mine = launch.first_failed or (launch.asked_at if ongoing.broken else 0.0) or now
         pool_id = pool_id_of(self._context, ongoing)
-        forbidden, refused = (ongoing.shape.narrow_name(kind, launch.az) for kind in (ALLOWED, SUCCESS))
+        forbidden, *refused = (ongoing.shape.narrow_name(kind, launch.az) for kind in (ALLOWED, SUCCESS, SUCCESS_THERE))
         # An earlier launch may have been refused so: it was given back while creates like its own were frozen.
-        failing = self._freezes.failing_since(pool_id, (forbidden, refused))
+        failing = self._freezes.failing_since(pool_id, (forbidden, *refused))
         mine = min(mine, now if failing is None else failing)
         witness = ongoing.witness
         known = {key: item for key, item in self._breakers.known(launch.provider).items() if item.is_fresh(now)}

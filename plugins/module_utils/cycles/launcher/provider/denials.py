@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 
+from ....launching.classifier import denies_zone
 from ....model.errors import (
     CloudError,
     CloudRefused,
@@ -24,8 +25,6 @@ nova/exception.py, where a volume was to be made from the image; for ImageNotAct
 deactivated, or still being uploaded."""
 IMAGE_MEMORY = 300.0
 """Seconds for which an image counts as lost after nova denied it; then it is tried again."""
-ZONE_DENIED = "availability zone is not available"
-"""nova's message (``_validate_and_build_base_options`` of its compute API, nova 26)."""
 LONGEST = 600.0
 """Seconds after which a denied zone counts as removed."""
 NONE_LONGEST = 3600.0
@@ -67,6 +66,9 @@ class Denials:
     def __init__(self) -> None:
         self.images = LostImages()
         self._since: dict[str, float] = {}
+        """Zone → UNIX time at which nova denied it first since a create was accepted there."""
+        self._had: set[str] = set()
+        """The denied zones that existed shortly before."""
         self._missing: dict[str, float] = {}
         """Zone that existed once → UNIX time since which it is missing; 0 while it exists."""
 
@@ -91,6 +93,7 @@ class Denials:
         if zone is not None:
             self._missing[zone] = 0.0
             self._since.pop(zone, None)
+            self._had.discard(zone)
 
     def none(self, now: float) -> list[str]:
         """Note a reading without any zone; return the zones that existed, or none after NONE_LONGEST seconds."""
@@ -127,20 +130,34 @@ class Denials:
                 del self._missing[zone]
         return [*zones, *(zone for zone in away if zone in self._missing)]
 
-    def judge(self, error: CloudError, zone: str | None, known: Collection[str] | None, now: float) -> CloudError:
-        """Return the error of a create; as trouble of the API if nova denies a zone that existed shortly before.
+    def deny(self, zone: str, known: Collection[str] | None, now: float) -> None:
+        """Note that nova denies the zone of a create.
 
-        :param zone: the zone of the create.
         :param known: the zones of the latest reading; None before the first.
         """
-        if zone is None or not isinstance(error, CloudRefused) or ZONE_DENIED not in str(error):
-            return error
         if known and zone in known:
             self._missing[zone] = 0.0
         # If nova shows no zone at all, it knows no service: then the list proves nothing about this zone.
-        if known and zone not in self._missing:
+        self._since.setdefault(zone, now)
+        (self._had.add if not known or zone in self._missing else self._had.discard)(zone)
+
+    def is_lost(self, zone: str, now: float) -> bool:
+        """Return True if nova denies a zone that existed shortly before: that is for nobody but the cloud to mend."""
+        return zone in self._had and now - self._since.get(zone, float("-inf")) < LONGEST
+
+    def is_denied(self, zone: str) -> bool:
+        """Return True if nova denied the zone and has accepted no create there since."""
+        return zone in self._since
+
+    def judge(self, error: CloudError, zone: str | None, zones: Collection[str], now: float) -> CloudError:
+        """Return the error of a create; as trouble of the API if nova denies all zones, which existed shortly before.
+
+        :param zone: the zone of the create.
+        :param zones: the zones in which it might have been sent.
+        """
+        if zone is None or not isinstance(error, CloudRefused) or not denies_zone(error):
             return error
-        if now - self._since.setdefault(zone, now) >= LONGEST:
+        if not all(self.is_lost(name, now) for name in {zone, *zones}):
             return error
         return CloudUnavailable(
             f"{error} (zone {zone}; it was available a moment ago: nova has lost contact with its services)",

@@ -225,7 +225,9 @@ class AcceptedRequests:
             else:
                 continue
             self.tried[request_id] = tried | {place}
-            self._give_back(accepted, failing)
+            launching = [node_id for node_id in accepted.node_ids if node_id not in accepted.held]
+            unmade = [node_id for node_id in launching if self._launches.in_progress[node_id].is_queued]
+            self._give_back(accepted, list(dict.fromkeys([*failing, *unmade])))
 
     def _failing(self, accepted: AcceptedRequest) -> list[str]:
         return [node_id for node_id in accepted.node_ids if self._launches.wants_another_place(node_id)]

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,8 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.known_a
     HOSTS,
     RULES,
     SUCCESS,
+    SUCCESS_THERE,
+    ZONE,
     Answer,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.reachability import SIGNS
@@ -64,7 +67,7 @@ def test_the_type_decides_before_the_words():
 def test_the_class_of_an_error_decides_first():
     assert of_error(CloudAuthError("no valid host", status=401)).owner == owner.ACCOUNT
     lost = CloudUnavailable("The requested availability zone is not available", call=SERVERS, status=400)
-    assert of_error(lost).owner == owner.CLOUD
+    assert of_error(lost) == Verdict(owner.CLOUD, (ZONE,), "zone")
     assert of_error(CloudQuotaRefused("x", resources=("ram",), call=SERVERS)).resources == ("ram",)
     assert of_error(CloudQuotaRefused("x", call=FLOATING)).resources == (FLOATING_IPS,)
 
@@ -114,6 +117,32 @@ def test_what_no_rule_knows_needs_a_second_sign(signs, call, whose):
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "The requested availability zone is not available",
+        "Availability zone 'az9' is invalid",
+        "availability_zone az9 has been disabled",
+        "Zone az9 was closed",
+        "no such zone",
+    ],
+)
+def test_a_zone_is_known_in_whatever_words(text):
+    answer = Answer(SERVERS, 400, "badRequest", text)
+    assert classify(answer).names == "zone"
+    assert classify(answer, Seen(reread=True)).resources == (ZONE,)
+    field = Answer(SERVERS, 400, "", "Invalid input for field/attribute availability_zone. Value: a:b:c. too many")
+    assert classify(field).wrong == "availability_zone"
+
+
+def test_while_another_zone_may_accept_the_create_nobody_fails():
+    for signs in (Seen(same_for_others=True, lasting=True), Seen(label_succeeds=True, lasting=True)):
+        seen = replace(signs, zones_left=True)
+        assert classify(Answer(SERVERS, 400, "", "odd"), seen).owner == owner.UNKNOWN
+        assert classify(Answer(SERVERS, 403, "", "odd"), seen).owner == owner.UNKNOWN
+    assert classify(Answer(SERVERS, 400, "", "odd"), Seen(zones_left=True, persistent=True)).owner == owner.LABEL
+
+
+@pytest.mark.parametrize(
     ("signs", "whose"),
     [
         ({}, owner.CLOUD),
@@ -141,8 +170,17 @@ def test_a_server_that_does_not_become_usable_blames_its_image_if_it_alone_does_
     assert of_no_address(Seen(**signs)).owner == without_address
 
 
-KINDS = (*ORDER, UNCOUNTED, HOSTS, ADDRESSES, ALLOWED, CREATES, SUCCESS)
-FLAGS = ("reread", "label_succeeds", "others_succeed", "same_for_others", "same_for_all", "elsewhere", "lasting")
+KINDS = (*ORDER, UNCOUNTED, HOSTS, ADDRESSES, ALLOWED, CREATES, SUCCESS, SUCCESS_THERE, ZONE)
+FLAGS = (
+    "reread",
+    "zones_left",
+    "label_succeeds",
+    "others_succeed",
+    "same_for_others",
+    "same_for_all",
+    "elsewhere",
+    "lasting",
+)
 BODIES = st.one_of(
     st.text(max_size=200),
     st.sampled_from([rule.words for rule in RULES]).flatmap(lambda words: st.from_regex(words or "x", fullmatch=False)),

@@ -10,9 +10,11 @@ import pytest
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.elsewhere import (
     has_room_elsewhere,
     has_room_in_another_zone,
+    waits_in_vain,
     wants_another_place,
     zone_of,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.narrow import Shape
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.snapshot import (
     LabelOffer,
     PoolState,
@@ -25,6 +27,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.reasons imp
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import Limits, Resources
 
 ONE = Resources({"instances": 1})
+SHAPE = Shape("m1", "debian")
 
 
 def launch(whose: str, phase: str, failures: int) -> Launch:
@@ -38,6 +41,12 @@ def test_who_moves(whose):
     assert wants_another_place(launch(whose, Phase.CLEARING, 3)) == may
     assert not wants_another_place(launch(whose, Phase.QUEUED, 1))
     assert not wants_another_place(launch(whose, Phase.BOOTING, 2)), "what is under way is waited for"
+
+
+def test_what_was_refused_twice_for_want_of_something_waits_in_vain():
+    assert waits_in_vain(Launch("7", "east", "main", "small", phase=Phase.QUEUED, delays=2))
+    assert not waits_in_vain(Launch("7", "east", "main", "small", phase=Phase.QUEUED, delays=1))
+    assert not waits_in_vain(Launch("7", "east", "main", "small", phase=Phase.BOOTING, delays=2))
 
 
 def snapshot(**west: object) -> Snapshot:
@@ -63,7 +72,12 @@ def test_another_pool_that_could_launch_the_whole_set_is_enough():
         {"offers": {"small": LabelOffer(ONE, not_now=Reason(reasons.BREAKER, {}))}},
         {"offers": {"small": LabelOffer(ONE, never=Reason(reasons.NO_IMAGE, {}))}},
         {"frozen": {"instances": Reason(reasons.FROZEN, {})}},
-        {"narrow": frozenset({"hosts for m1"})},
+        {"offers": {"small": LabelOffer(ONE, shape=SHAPE)}, "narrow": frozenset({"hosts for m1 with debian"})},
+        {
+            "offers": {"small": LabelOffer(ONE, shape=SHAPE)},
+            "narrow": frozenset(f"hosts for m1 with debian in zone {zone}" for zone in "ab"),
+            "az_load": {"a": 0, "b": 0},
+        },
         {"used": Resources({"instances": 4}), "limits": Limits({"instances": 4})},
     ],
 )
@@ -88,3 +102,13 @@ def test_a_set_may_move_to_a_zone_of_its_pool_that_was_not_tried():
     assert not has_room_in_another_zone(full, "w", "a", pair, set())
     blocked = snapshot(az_load={"a": 0, "b": 3}, blocked=Reason(reasons.FACTS_UNREAD, {"where": "w"}))
     assert not has_room_in_another_zone(blocked, "w", "a", pair, set())
+
+
+def test_a_zone_without_what_the_set_needs_is_no_other_place():
+    offers = {"small": LabelOffer(ONE, shape=SHAPE)}
+    pair, load = ["small", "small"], {"a": 0, "b": 0, "c": 0}
+    lacking = frozenset({"success with creates in zone b", "hosts for m1 with debian in zone a"})
+    seen = snapshot(offers=offers, az_load=load, narrow=lacking)
+    assert has_room_in_another_zone(seen, "w", "a", pair, set())
+    assert not has_room_in_another_zone(seen, "w", "a", pair, {zone_of("w", "c")})
+    assert has_room_elsewhere(seen, pair, None, {"e"}), "one zone that has all of it is enough"

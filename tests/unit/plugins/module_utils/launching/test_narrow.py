@@ -17,6 +17,8 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.known_a
     HOSTS,
     MEMBERS,
     SUCCESS,
+    SUCCESS_THERE,
+    ZONE,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.narrow import (
     FIRST_PAUSE,
@@ -26,6 +28,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.narrow 
     followed,
     got,
     next_turn,
+    one_of_each,
     refused_narrow,
     shape_of,
     split,
@@ -124,6 +127,23 @@ def test_refusals_from_before_the_freeze_count_for_its_later_pauses_only():
     assert (once.refusals, once.until - NOW) == ([*earlier, NOW], FIRST_PAUSE)
     twice = refused_narrow({name: once}, name, "denied", "cloud", NOW + 4, 0.0, NOW + 3)[name]
     assert 30 <= twice.until - (NOW + 4) <= 60
+
+
+def test_creates_that_work_are_named_by_what_shows_that_they_do_not():
+    shape = Shape("m1", "debian")
+    assert shape.narrow_name(ZONE, "az1") == "success with creates in zone az1"
+    assert shape.narrow_name(SUCCESS, "az1") == "success with creates of m1 with debian"
+    assert shape.narrow_name(SUCCESS_THERE, "az1") == "success with creates of m1 with debian in zone az1"
+    assert family(shape.narrow_name(ZONE, "az1")) == family(shape.narrow_name(ZONE, "az2"))
+    assert family(shape.narrow_name(ZONE, "az1")) != family(shape.narrow_name(SUCCESS_THERE, "az1"))
+    without = shape.narrow_needs(None)
+    assert len(set(without)) == len(without) and not any("zone" in name for name in without)
+
+
+def test_of_each_family_the_one_with_room_counts():
+    one, two, other = "hosts for m1 with a", "hosts for m1 with b", "addresses in n"
+    assert one_of_each([one, two, other], {two: 1.0}) == {"hosts for m1": two, "addresses in n": other}
+    assert one_of_each([two, one], {one: 1.0}) == {"hosts for m1": one}
 
 
 def test_members_of_a_group_that_no_label_names_hold_up_what_needs_them():
