@@ -61,11 +61,17 @@ class GatedSite:
         self.builder.configure(*takers)
         self.settings({**self.gate, **{name.replace("_", "-"): value for name, value in gate.items()}})
 
-    def settings(self, gate: dict[str, Any] | None) -> None:
-        """Write nodepool-settings.yaml."""
+    def settings(self, gate: dict[str, Any] | None, **label: Any) -> None:
+        """Write nodepool-settings.yaml; *label*: options of the label."""
         entries = [{"name": IMAGE, "gate": gate}] if gate is not None else []
-        text = yaml.safe_dump({"diskimages": entries})
+        labels = [{"name": "small", **label}] if label else []
+        text = yaml.safe_dump({"diskimages": entries, "labels": labels})
         (self.folder / "nodepool-settings.yaml").write_text(text, encoding="utf-8")
+
+    def slow_down(self) -> None:
+        """From now on the playbook takes long."""
+        slow = "- hosts: all\n  gather_facts: false\n  tasks:\n    - raw: sleep 30\n"
+        (self.folder / "smoke.yml").write_text(slow, encoding="utf-8")
 
     def _taker(self, name: str, launch: dict[str, Any]) -> dict[str, Any]:
         if name not in self.site.clouds:

@@ -199,3 +199,27 @@ def test_a_playbook_that_hangs_is_ended(gated: GatedSite) -> None:
     with gated.site.stay(duration=SECONDS), gated.builder.stay(duration=SECONDS) as cycle:
         eventually(lambda: cycle.told("canary failed: the playbook did not end within 3 s"), SECONDS)
         eventually(lambda: cycle.told("there is no image in use to compare with"), SECONDS)
+
+
+def test_jobs_can_pin_the_build_before_and_try_the_next_one(gated: GatedSite) -> None:
+    gated.configure()
+    gated.settings(gated.gate, channels=["previous", "candidate"])
+    requestor = gated.site.requestor
+
+    def made_from(label: str) -> str:
+        (node,) = requestor.wait_for(requestor.ask(label), seconds=SECONDS)["nodes"]
+        return str(requestor.node(node)["image_id"]).split("/")[5]
+
+    with gated.site.stay(duration=400.0):
+        builds = []
+        for _unused in range(2):
+            builds.append(gated.build())
+            gated.builder.run(duration=SECONDS)
+        assert made_from("small") == made_from("small-candidate") == builds[1].id
+        assert made_from("small-previous") == builds[0].id
+        gated.slow_down()
+        builds.append(gated.build())
+        with gated.builder.stay(duration=SECONDS):
+            eventually(lambda: gated.under_test(builds[2].id), SECONDS)
+            assert made_from("small-candidate") == builds[2].id
+            assert made_from("small") == builds[1].id

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from . import types
 from .drivers import OURS
-from .gate_labels import with_gates
+from .gate_labels import with_more_labels
 from .inheritance import merged
 from .options import (
     LABEL,
@@ -52,7 +52,7 @@ def build(
     servers = _with_one_chroot(config.zookeeper.servers)
     providers = {name: _offering(provider) for name, provider in config.providers.items()}
     whole_config = replace(config, zookeeper=replace(config.zookeeper, servers=servers), providers=providers)
-    return with_gates(whole_config)
+    return with_more_labels(whole_config)
 
 
 def _made(cls: type[T], item: Raw, above: Mapping[str, Any], **more: Any) -> T:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Checks of the names in gates, on plain data of any form: each name must be one that the gate can use."""
+"""Checks of the names in gates and of channels, on plain data of any form."""
 
 from __future__ import annotations
 
@@ -27,6 +27,23 @@ def check_gates(settings: Any, main: Any) -> Iterator[Problem]:
         # The gate of an abstract diskimage is for those that inherit from it.
         if isinstance(gate, dict) and image is not None and image.get("abstract") is not True:
             yield from _problems(gate, str(image["name"]), main, ("diskimages", index, "gate"))
+
+
+def check_channels(settings: Any, main: Any) -> Iterator[Problem]:
+    """Yield a problem for each channel whose label nodepool.yaml defines itself; parameters as above."""
+    if not isinstance(settings, dict) or not isinstance(main, dict):
+        return
+    defined = {str(item.get("name")) for item in _items(main.get("labels"))}
+    for index, entry in enumerate(settings["labels"] if isinstance(settings.get("labels"), list) else []):
+        channels = entry.get("channels") if isinstance(entry, dict) else None
+        for place, channel in enumerate(channels if isinstance(channels, list) else []):
+            name = f"{entry.get('name')}-{channel}"
+            if name in defined:
+                yield Problem(
+                    ("labels", index, "channels", place),
+                    f"makes the label {shown(name)!r}, which nodepool.yaml defines: rename that one, or leave out the"
+                    " channel",
+                )
 
 
 def _problems(gate: dict[str, Any], image: str, main: dict[str, Any], path: Path) -> Iterator[Problem]:

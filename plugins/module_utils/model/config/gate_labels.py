@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The labels of the gates' nodes, and which providers test which diskimage. Pure."""
+"""The labels that the settings add: those of gates and channels; and which providers test which diskimage. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from .gate_settings import CANARY_PREFIX, CONTROL_PREFIX, GateSettings
-from .types import Diskimage, NodepoolConfig, Pool, PoolLabel, Provider
+from .types import Diskimage, Label, NodepoolConfig, Pool, PoolLabel, Provider
 
 
 def canary_label(image: str) -> str:
@@ -17,18 +17,29 @@ def canary_label(image: str) -> str:
     return CANARY_PREFIX + image
 
 
+def channel_label(name: str, channel: str) -> str:
+    """Return the label of nodes that are made as those of another label, from another build."""
+    return f"{name}-{channel}"
+
+
 def control_label(image: str) -> str:
     """Return the label of nodes that are made from the image in use, to compare with."""
     return CONTROL_PREFIX + image
 
 
-def with_gates(config: NodepoolConfig) -> NodepoolConfig:
-    """Return the configuration with the labels of the gates in the pools of the providers that test."""
+def with_more_labels(config: NodepoolConfig) -> NodepoolConfig:
+    """Return the configuration with the labels of channels, and in providers that test those of gates."""
     gated = {name: image.gate for name, image in config.diskimages.items() if image.gate is not None}
-    if not gated:
+    channels = {
+        name: Label(name)
+        for provider in config.providers.values()
+        for pool in provider.pools.values()
+        for name, _label in _channels(pool)
+    }
+    if not gated and not channels:
         return config
     providers = {name: _with_labels(provider, gated) for name, provider in config.providers.items()}
-    return replace(config, providers=providers)
+    return replace(config, labels={**channels, **config.labels}, providers=providers)
 
 
 def providers_that_test(config: NodepoolConfig, image: str) -> list[str]:
@@ -50,7 +61,7 @@ def _can_test(provider: Provider, image: str) -> bool:
 
 def _with_labels(provider: Provider, gated: dict[str, GateSettings]) -> Provider:
     pools = {
-        name: replace(pool, labels={**pool.labels, **dict(_labels(pool, gated))})
+        name: replace(pool, labels={**dict(_channels(pool)), **pool.labels, **dict(_labels(pool, gated))})
         for name, pool in provider.pools.items()
     }
     return replace(provider, pools=pools)
@@ -63,6 +74,13 @@ def _labels(pool: Pool, gated: dict[str, GateSettings]) -> Iterator[tuple[str, P
             chosen = replace(model, flavor_name=gate.flavor, min_ram=0) if gate.flavor else model
             for name in (canary_label(image), control_label(image)):
                 yield name, replace(chosen, name=name)
+
+
+def _channels(pool: Pool) -> Iterator[tuple[str, PoolLabel]]:
+    for label in pool.labels.values():
+        for channel in label.launches.channels if label.diskimage is not None else ():
+            name = channel_label(label.name, channel)
+            yield name, replace(label, name=name, channel=channel)
 
 
 def _is_model(label: PoolLabel, image: str, gate: GateSettings) -> bool:

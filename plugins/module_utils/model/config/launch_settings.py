@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .option_kinds import mapping, part, port, seconds, text
+from .option_kinds import mapping, part, port, seconds, text, texts
 from .options import (
     LABEL,
     LABEL_OR_PROVIDER,
@@ -24,6 +24,8 @@ from .options import (
 from .section_rules import rule
 
 OURS_ONLY = (SETTINGS,)
+PREVIOUS, CANDIDATE = "previous", "candidate"
+"""Channels: which build of a diskimage a label is made from; "" for the one in use."""
 _SERVER: Schema = {
     "pattern": "^[0-9a-fA-F]{8}-?([0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}$",
     "errorMessage": "is not the id of a server, and nova takes no name here: write the id",
@@ -121,6 +123,15 @@ class LaunchSettings:
     )
     probe: Probe | None = part(
         "What a node must pass before it is handed over; the image's when absent.", Probe, files=OURS_ONLY
+    )
+
+    channels: tuple[str, ...] = texts(
+        "More labels, of other builds of the same diskimage: NAME-previous of the build before the one in use, "
+        "NAME-candidate of the one that a gate tests, or else the one in use.",
+        inherits=LABEL,
+        files=OURS_ONLY,
+        items={"enum": [PREVIOUS, CANDIDATE]},
+        uniqueItems=True,
     )
 
     @property

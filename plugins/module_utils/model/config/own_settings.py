@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .drivers import OURS
-from .gate_check import check_gates
+from .gate_check import check_channels, check_gates
 from .messages import suggestion
 from .options import (
     NODEPOOL,
@@ -33,7 +33,11 @@ def check_settings(settings: Any, main: Any) -> list[Problem]:
 
     :param main: data of nodepool.yaml, of any form; None if it cannot be read, then no names are compared.
     """
-    return [*_problems(settings, main, NodepoolConfig, (), ""), *check_gates(settings, main)]
+    return [
+        *_problems(settings, main, NodepoolConfig, (), ""),
+        *check_gates(settings, main),
+        *check_channels(settings, main),
+    ]
 
 
 def laid_over(main: Raw, settings: Raw, cls: type = NodepoolConfig) -> dict[str, Any]:

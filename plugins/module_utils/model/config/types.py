@@ -324,6 +324,8 @@ class PoolLabel:
     networks: tuple[str, ...] = texts("Names or ids of networks.", inherits=POOL)
     host_key_checking: bool = switch("Wait until the node answers by ssh.", True, inherits=POOL)
     launches: LaunchSettings = joined(LaunchSettings)
+    channel: str = derived(lambda item: "")
+    """Which build of its diskimage it is made from: one of the channels, or "" for the one in use."""
 
     @property
     def is_canary(self) -> bool:

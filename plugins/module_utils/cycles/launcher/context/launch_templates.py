@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from ....launching.resolver import choose_flavor, choose_image, is_arriving, res
 from ....launching.snapshot import LabelOffer
 from ....model import reasons
 from ....model.cloud import Flavor, Image
+from ....model.config.launch_settings import CANDIDATE, PREVIOUS
 from ....model.config.types import (
     ImageSettings,
     Pool,
@@ -153,9 +155,11 @@ def image_of(
         return (upload.external_id if upload is not None else None), upload, lack
     if settings.kind == "diskimage":
         images = context.store.images
-        upload = chosen_upload(context, settings.name, actor.provider.name, lost.ids(now), request)
+        upload = _upload_for(context, label, settings.name, actor.provider.name, lost.ids(now), request)
         if upload is not None and upload.external_id:
             return upload.external_id, upload, None
+        if label.channel == PREVIOUS:
+            return None, None, Reason(reasons.NO_IMAGE, figures)
         upload = next(iter(usable_uploads(context, settings.name, actor.provider.name)), None)
         if upload is not None:
             seen = actor.known.images.get(upload.external_id or "")
@@ -196,6 +200,22 @@ def _unused(context: Context, provider: str, figures: dict[str, str]) -> Reason 
         return None
     text = context.store.verdicts.of_build(upload.image, upload.build_id).text(context.now(), provider)
     return Reason(reasons.BUILD_UNUSED, {**figures, "build": upload.build_id, "text": text})
+
+
+def _upload_for(
+    context: Context,
+    label: PoolLabel,
+    image: str,
+    provider: str,
+    denied: Container[str],
+    request: NodeRequest | None,
+) -> Upload | None:
+    """Return the upload from which nodes of a label are made, by its channel; None if there is none."""
+    if label.channel == PREVIOUS:
+        usable = usable_uploads(context, image, provider, denied)
+        return next((upload for upload in usable if upload.build_id != usable[0].build_id), None)
+    candidate = _under_test(context, image, provider) if label.channel == CANDIDATE else None
+    return candidate or chosen_upload(context, image, provider, denied, request)
 
 
 def _under_test(context: Context, image: str, provider: str) -> Upload | None:

@@ -26,7 +26,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.build_verdi
     REJECTED,
     BuildVerdict,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.gate_labels import with_gates
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.gate_labels import with_more_labels
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.gate_settings import GateSettings
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig, Pool, PoolLabel
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.gate import GateRecord
@@ -41,7 +41,7 @@ def gated(*providers: str) -> NodepoolConfig:
     made = config({"debian": {"gate": GateSettings("smoke.yml", providers=providers)}}, {n: ["debian"] for n in PLACES})
     pools = {"main": Pool("main", labels={"small": PoolLabel("small", diskimage="debian")})}
     offering = {name: replace(made.providers[name], pools=pools) for name in PLACES[1:]}
-    return with_gates(replace(made, providers={**made.providers, **offering}))
+    return with_more_labels(replace(made, providers={**made.providers, **offering}))
 
 
 def seen(*builds: Build, settings: NodepoolConfig | None = None, **state: Any) -> ImagesView:

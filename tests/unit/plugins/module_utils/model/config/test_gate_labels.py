@@ -116,3 +116,36 @@ def test_a_diskimage_without_a_label_cannot_be_tested():
 def test_data_of_any_form_gives_problems_and_no_traceback(odd: dict[str, Any]):
     with pytest.raises(ConfigError):
         parse_config(yaml.safe_dump(MAIN), settings_text=yaml.safe_dump(odd))
+
+
+def channels(own: dict[str, Any]) -> NodepoolConfig:
+    return parse_config(yaml.safe_dump(MAIN), settings_text=yaml.safe_dump(own))
+
+
+def test_channels_are_labels_of_other_builds():
+    config = channels({"labels": [{"name": "small", "channels": ["previous", "candidate"]}]})
+    labels = config.providers["west"].pools["main"].labels
+    assert {name: labels[name].channel for name in labels} == {
+        "small": "",
+        "large": "",
+        "small-previous": "previous",
+        "small-candidate": "candidate",
+    }
+    assert labels["small-previous"].flavor_name == "s"
+    assert config.labels["small-previous"].min_ready == 0
+    assert not [name for name in config.providers["east"].pools["main"].labels if "small" in name]
+
+
+@pytest.mark.parametrize("wrong", [["last"], ["previous", "previous"], "previous"])
+def test_a_channel_that_there_is_not_is_told(wrong: Any):
+    with pytest.raises(ConfigError) as caught:
+        channels({"labels": [{"name": "small", "channels": wrong}]})
+    assert "channels" in caught.value.problems[0]
+
+
+def test_a_channel_may_not_take_the_name_of_a_label():
+    main = {**MAIN, "labels": [*MAIN["labels"], {"name": "small-previous"}]}
+    own = yaml.safe_dump({"labels": [{"name": "small", "channels": ["previous"]}]})
+    with pytest.raises(ConfigError) as caught:
+        parse_config(yaml.safe_dump(main), settings_text=own)
+    assert "makes the label 'small-previous', which nodepool.yaml defines" in caught.value.problems[0]

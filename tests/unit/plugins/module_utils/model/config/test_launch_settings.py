@@ -45,7 +45,7 @@ def test_only_the_file_of_our_own_has_these_options():
     def keys(schema: Any) -> set[str]:
         return set(schema["properties"]["labels"]["items"]["properties"])
 
-    own = {"boot-timeout", "launch-timeout", "probe", "scheduler-hints", "server-group"}
+    own = {"boot-timeout", "launch-timeout", "probe", "scheduler-hints", "server-group", "channels"}
     assert keys(SETTINGS_SCHEMA) == {"name", *own}
     assert not keys(NODEPOOL_SCHEMA) & own
     assert set(SETTINGS_SCHEMA["properties"]) == {"labels", "diskimages", "providers"}
