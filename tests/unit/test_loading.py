@@ -30,7 +30,7 @@ MOST = {
     "lease_info": 100,
     "node": 110,
     "node_info": 100,
-    "node_launch": 280,
+    "node_launch": 290,
     "nodepool_config_check": 110,
     "nodepool_config_info": 60,
     "nodepool_request": 120,
