@@ -104,13 +104,16 @@ class LauncherPass:
         if self._serves:
             self._serve(now)
         else:
-            self._keep_up()
-            self._removals.step(now)
-            self._deletions.step(now)
-            self._takeover.inherited.ask_for_lists(now)
-            self._takeover.remember(now)
-            self._quiet = self._is_quiet(Plan())
+            self._only_delete(now)
         return self._due(now)
+
+    def _only_delete(self, now: float) -> None:
+        self._keep_up()
+        self._removals.step(now)
+        self._deletions.step(now)
+        self._takeover.inherited.ask_for_lists(now)
+        self._takeover.remember(now)
+        self._quiet = self._is_quiet(Plan())
 
     def _serve(self, now: float) -> None:
         self._adoption.step()

@@ -42,7 +42,7 @@ class Identity:
 
 def nonsense() -> Exception:
     """What keystoneauth raises for a page of a proxy."""
-    problem = exceptions.ClientException("not JSON")
+    problem: Exception = exceptions.ClientException("not JSON")
     problem.__cause__ = ValueError("Expecting value")
     return problem
 
