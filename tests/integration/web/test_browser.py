@@ -127,6 +127,32 @@ def test_a_remedys_command_is_copied_or_selected(busy, chromium):
         assert first.get_attribute("data-copy") == first.locator("xpath=preceding-sibling::code").inner_text()
 
 
+def test_many_clouds_have_a_line_each_and_stay_open(zookeeper, chromium):
+    program()
+    with ExitStack() as stack:
+        site = site_of(zookeeper, stack)
+        for number in range(10):
+            reading = {"at": time.time(), "limits": {"instances": 50}, "others": {"instances": number}}
+            site.write(
+                f"/nodepool/stackci/providers/cloud-{number:02d}", {"health": {"state": "ok"}, "reading": reading}
+            )
+        with visit(chromium, site.address, width=390) as visited:
+            clouds = visited.page.locator("details.cloud")
+            expect(clouds).to_have_count(13)
+            assert too_wide(visited.page) == []
+            clouds.nth(3).locator("summary").click()
+            expect(clouds.nth(3)).to_have_attribute("open", "")
+            trouble = {"state": "trouble", "text": "answers 599"}
+            site.write("/nodepool/stackci/providers/cloud-fra", {"health": trouble, "reading": reading})
+            expect(visited.page.locator("#content")).to_contain_text("answers 599")
+            expect(visited.page.locator("details.cloud[open]")).to_have_count(1)
+            shoot(visited.page, "clouds-phone")
+        with visit(chromium, site.address, width=1400) as visited:
+            expect(visited.page.locator("details.cloud")).to_have_count(13)
+            assert barriers(visited.page) == []
+            shoot(visited.page, "clouds-desktop")
+
+
 def test_a_change_in_zookeeper_reaches_the_page_and_nothing_else_is_touched(busy, chromium):
     ident = "300-0000088888"
     with visit(chromium, f"{busy.address}requests?q=zuul") as visited:

@@ -18,7 +18,7 @@ from ...model.documents import text, words
 from ...model.node import NodeState
 from ...model.own_tree import BUILDER_NOTES
 from ...model.request import RequestState
-from ...reporting.info.attention import RowsOf, attention
+from ...reporting.info.attention import BAD, RowsOf, attention
 from ...reporting.info.fields import age, known_state
 from ...reporting.info.image_list import image_rows
 from ...reporting.info.labels import label_rows
@@ -30,6 +30,9 @@ from .troubles import failures, leak_rows, odd_rows, stuck_rows, troubles
 Row = Mapping[str, Any]
 MOST = 15
 """Most rows of a part; the others are counted, and the part has a link to all."""
+MANY_PROVIDERS = 5
+"""Largest number of providers that are shown in full; more are shown with a line each, which opens."""
+MOST_PROVIDERS = 60
 SHOWN_STATES = (NodeState.IN_USE, NodeState.READY, NodeState.BUILDING, NodeState.HOLD)
 """Node states with a column of their own; the others are counted together."""
 
@@ -76,7 +79,7 @@ def overview(config: NodepoolConfig, reading: TreeReading, now: float, file_prob
     labels = label_rows(config, reading, now, requests)
     wrong = attention(reading, now, RowsOf(providers, images, labels, requests), file_problems)
     return Overview(
-        providers=providers,
+        providers=_ordered(providers, wrong),
         requests=requests,
         labels=[_label(row) for row in labels],
         images=images,
@@ -89,6 +92,16 @@ def overview(config: NodepoolConfig, reading: TreeReading, now: float, file_prob
         odd=[*odd_rows(nodes), *odd_rows(requests)],
         builders=_builders(reading, now),
     )
+
+
+def _ordered(providers: Sequence[Row], wrong: Sequence[Row]) -> Sequence[Row]:
+    """Return many providers with those in trouble first, a few by name."""
+    if len(providers) <= MANY_PROVIDERS:
+        return providers
+    worst: dict[str, int] = {}
+    for row in wrong:
+        worst[row["provider"]] = min(worst.get(row["provider"], 2), 0 if row["level"] == BAD else 1)
+    return sorted(providers, key=lambda row: (worst.get(row["name"], 2), row["name"]))
 
 
 def _nodes(reading: TreeReading) -> list[dict[str, Any]]:
@@ -132,7 +145,8 @@ def parts(found: Overview, search: str = "") -> dict[str, Any]:
     states = Counter(known_state(row["state"], RequestState.ALL) for row in found.requests)
     return {
         "troubles": _part(found.troubles, wanted, ("where", "text", "provider", "subject", "remedy")),
-        "providers": _part(found.providers, wanted, ("name", "cloud", "acted_for_by", "pools")),
+        "providers": _part(found.providers, wanted, ("name", "cloud", "acted_for_by", "pools"), MOST_PROVIDERS),
+        "compact": len(found.providers) > MANY_PROVIDERS,
         "queue": _part(waiting, wanted, ("id", "labels", "requestor", "tenant", "reason")),
         "labels": _part(busy if not wanted else found.labels, wanted, ("label", "pools")),
         "idle_labels": len(found.labels) - len(busy) if not wanted else 0,
@@ -158,9 +172,9 @@ def code_of(row: Row) -> str:
     return (row["reason"]["code"] if row["reason"] else "") or "unsaid"
 
 
-def _part(rows: Sequence[Row], wanted: str, keys: Sequence[str]) -> Part:
+def _part(rows: Sequence[Row], wanted: str, keys: Sequence[str], most: int = MOST) -> Part:
     found = [row for row in rows if matches(row, wanted, keys)] if wanted else rows
-    return Part(found[:MOST], len(found))
+    return Part(found[:most], len(found))
 
 
 def matches(row: Row, wanted: str, keys: Iterable[str]) -> bool:

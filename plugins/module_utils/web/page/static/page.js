@@ -45,7 +45,9 @@
       return;
     }
     if (old.isEqualNode(fresh)) return;
-    for (const name of old.getAttributeNames()) if (!fresh.hasAttribute(name)) old.removeAttribute(name);
+    // Whoever has opened a part keeps it open.
+    const kept = old.nodeName === "DETAILS" ? "open" : "";
+    for (const name of old.getAttributeNames()) if (name !== kept && !fresh.hasAttribute(name)) old.removeAttribute(name);
     for (const name of fresh.getAttributeNames()) {
       if (old.getAttribute(name) !== fresh.getAttribute(name)) old.setAttribute(name, fresh.getAttribute(name));
     }

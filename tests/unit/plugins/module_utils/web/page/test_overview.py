@@ -76,6 +76,18 @@ def test_each_part_is_bounded_and_counts_the_rest():
         assert len(found[name].rows) == MOST and found[name].more == found[name].count - MOST > 100
 
 
+def test_of_many_providers_those_in_trouble_come_first():
+    documents = busy_tree.documents(NOW)
+    for number in range(10):
+        documents[f"/nodepool/stackci/providers/cloud-{number:02d}"] = {"health": {"state": "ok"}}
+    documents["/nodepool/stackci/providers/cloud-07"] = {"health": {"state": "trouble", "text": "503"}}
+    found = shown(reading=reading_of(documents, busy_tree.locks()))
+    assert found["compact"] and found["providers"].count == 13
+    names = [row["name"] for row in found["providers"].rows]
+    assert names[:4] == ["cloud-07", "cloud-syd", "cloud-fra", "cloud-nyc"] and names[4:] == sorted(names[4:])
+    assert not busy()["compact"]
+
+
 def test_an_empty_tree():
     found = shown(reading=reading_of({}))
     assert found["node_count"] == 0 and found["oldest_wait"] is None and not found["troubles"].count
