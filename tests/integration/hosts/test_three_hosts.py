@@ -111,7 +111,7 @@ def test_min_ready_and_the_limit_of_a_tenant_are_exact_whoever_acts(site: Site):
         eventually(lambda: spares() == 5, STARTED)
         hosts.processes["b"].send_signal(signal.SIGTERM)
         hosts.processes["c"].kill()
-        waiting = [requestor.ask("small", tenant="t") for _number in range(20)]
+        waiting = [requestor.ask("small", tenant="t", provider=NAMES[number % 6]) for number in range(24)]
         hosts.start("b")
         hosts.start("c")
         most, given = 0, set[str]()

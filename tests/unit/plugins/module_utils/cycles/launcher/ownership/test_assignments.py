@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -189,11 +190,13 @@ def is_spare(node):
 
 @pytest.mark.parametrize("lag", [0.0, 0.3])
 def test_min_ready_is_exact_with_several_hosts(lag):
-    with World(several(*PROVIDERS, min_ready={"small": 5}), lag=lag) as world:
+    with World(several(*PROVIDERS), lag=lag) as world:
         most = largest(world, is_spare)
         cycles = [world.start(host=host) for host in HOSTS]
+        assert even(world, *cycles)
+        # All of them see at once that five are missing.
+        world.configure(several(*PROVIDERS, min_ready={"small": 5}))
         assert world.run(120, lambda: len(world.nodes("ready")) == 5)
-        world.run(60)
         cycles[0].kill()
         world.run(60)
         request = world.request("small", habit=Habit(work=lambda chance: 1.0))
@@ -222,12 +225,13 @@ def test_the_limit_of_a_tenant_is_never_exceeded_by_several_hosts(lag, seed):
         most = largest(world, lambda node: node.tenant_name == "t" and node.state != "deleting")
         habit = Habit(work=lambda chance: chance.uniform(1, 20))
 
-        def ask():
-            world.request("small", tenant_name="t", habit=habit)
+        def ask(name):
+            world.request("small", tenant_name="t", habit=habit, provider=name)
 
-        for _number in range(40):
-            world.agenda.after(world.random.uniform(0, 60), ask)
-        assert world.run(1200, lambda: len(world.fulfilled) == 40)
+        # Each host has requests of its own to accept: they do not compete for the same one.
+        for number in range(48):
+            world.agenda.after(world.random.uniform(0, 60), partial(ask, PROVIDERS[number % len(PROVIDERS)]))
+        assert world.run(1200, lambda: len(world.fulfilled) == 48)
         assert most == [8]
 
 
