@@ -12,6 +12,7 @@ from tests.bench.rooms.builder import BuilderRoom
 from tests.bench.rooms.burst import Burst
 from tests.bench.rooms.check import Check
 from tests.bench.rooms.curve import Curve
+from tests.bench.rooms.hosts import Hosts
 from tests.bench.rooms.idle import Idle
 from tests.bench.rooms.info import Info
 from tests.bench.rooms.inside import Inside
@@ -93,6 +94,7 @@ ROOMS: tuple[Room, ...] = (
     Launches(),
     Storm(),
     Crash(),
+    Hosts(),
     KillPoints(),
     Leaks(),
     Stuck(),
