@@ -9,6 +9,8 @@ marked as deleting is deleted in spite of this.
 
 * An upload whose image is not in the cloud any more does not count, and its record is deleted.
 * When a provider has several ready uploads of one build, only the one that became ready last stays: launchers use it.
+* Builds that must not be used (revoked, rejected, held, or given up by a launcher) do not count among the two, so that
+  the good ones stay. The newest one and those that are held are kept in addition.
 * Of an image with a gate, builds that were not tested do not count among the two; the newest one is kept in addition.
 * Uploads at providers that are not in this configuration are left to other builders. A build stays as long as it has
   uploads.
@@ -27,6 +29,7 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from ..model.build_verdict import HELD, BuildVerdict
 from ..model.config.gate_labels import gate_of
 from ..model.image import (
     Build,
@@ -159,17 +162,39 @@ def kept_builds(view: ImagesView, state: ImageState) -> Sequence[Build]:
         return ()
     if gate_of(view.config, state.name) is not None:
         return kept_with_gate(view, state, KEPT)
-    return state.ready_builds[:KEPT]
+    bad = {build_id for build_id, verdict in state.verdicts.items() if not _counts(verdict, view.now)}
+    good = [build for build in state.ready_builds if build.id not in bad][:KEPT]
+    held = {build_id for build_id in bad if state.verdict(build_id).state == HELD}
+    return [
+        build for build in state.ready_builds if build in good or build.id in held or build in state.ready_builds[:1]
+    ]
 
 
-def kept_uploads(state: ImageState, provider: str, lost: Container[str] = ()) -> list[Upload]:
+def _counts(verdict: BuildVerdict, now: float) -> bool:
+    return verdict.is_used(now) and not verdict.fallen_back
+
+
+def kept_uploads(state: ImageState, provider: str, lost: Container[str] = (), now: float = 0.0) -> list[Upload]:
     """Return the ready uploads that *provider* keeps: of its two newest builds and of the two uploaded last.
 
-    Of each build only one upload is kept.
+    Of each build only one upload is kept. Builds that must not be used there do not count; of these the newest and
+    those that are held are kept in addition.
 
     :param lost: paths of uploads whose image is gone; they do not count.
     """
-    ready = {build.id: build for build in state.ready_builds}
+    bad = {build_id for build_id, verdict in state.verdicts.items() if not verdict.is_used(now, provider)}
+    kept = _two_kept(state, provider, lost, bad)
+    if bad:
+        held = {build_id for build_id in bad if state.verdict(build_id).state == HELD}
+        others = [build.id for build in state.ready_builds if build.id in held or build is state.ready_builds[0]]
+        known = {upload.path for upload in kept}
+        more = _two_kept(state, provider, lost, {build.id for build in state.ready_builds if build.id not in others})
+        kept += [upload for upload in more if upload.path not in known]
+    return kept
+
+
+def _two_kept(state: ImageState, provider: str, lost: Container[str], without: Container[str]) -> list[Upload]:
+    ready = {build.id: build for build in state.ready_builds if build.id not in without}
     there = [
         upload
         for upload in state.uploads_by_provider.get(provider, ())
@@ -187,7 +212,7 @@ def _kept(view: ImagesView, state: ImageState, provider: str) -> list[Upload]:
     key = (state.name, provider)
     known = view.kept.get(key)
     if known is None:
-        known = view.kept[key] = kept_uploads(state, provider, view.lost)
+        known = view.kept[key] = kept_uploads(state, provider, view.lost, view.now)
     return known
 
 

@@ -22,6 +22,13 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.retention
     holders,
     plan_deletions,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.build_verdict import (
+    HAND,
+    HELD,
+    NONE,
+    REJECTED,
+    REVOKED,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import BuildState, UploadState
 from tests.support.image_views import THEM, build, build_id, config, files, later, upload, view
 
@@ -60,6 +67,44 @@ def three():
 
 def without(seen, name, **values):
     return replace(seen, images={name: replace(seen.images[name], **values)})
+
+
+# -- builds that must not be used --------------------------------------------------------------------------------------
+
+
+def of_days(last, **verdicts):
+    """A build a day, uploaded to cloud1; build 1 is the oldest."""
+    numbers = range(1, last + 1)
+    return state(
+        *(build(number, age=10 * (last - number) + 10) for number in numbers),
+        uploads=[upload(number, age=10 * (last - number) + 9) for number in numbers],
+        verdicts={build_id(int(name[1:])): verdict for name, verdict in verdicts.items()},
+    )
+
+
+REVOKED_ONE = NONE.given(REVOKED, "no python", HAND, 5.0)
+FALLEN = NONE.without("cloud1", "0 of 3", 5.0)
+
+
+@pytest.mark.parametrize("verdict", [REVOKED_ONE, FALLEN, NONE.given(REJECTED, "x", HAND, 5.0)])
+def test_seven_bad_days_in_a_row_leave_the_good_ones_where_they_are(verdict):
+    bad = {f"b{number}": verdict for number in range(3, 10)}
+    seen = view(None, of_days(9, **bad))
+    gone = {number for what, number, *_rest in plan(seen) if what == "upload"}
+    assert gone == set(range(3, 9)), "builds 1 and 2 are good, 9 is the newest"
+    marked = view(None, replace(of_days(9, **bad), uploads=[]))
+    assert {number for what, number, *_rest in plan(marked) if what == "mark"} == set(range(3, 9))
+
+
+def test_a_held_build_is_kept_until_somebody_decides():
+    held = NONE.given(HELD, "alice looks", HAND, 5.0)
+    seen = view(None, of_days(6, b2=held))
+    assert {number for what, number, *_rest in plan(seen) if what == "upload"} == {1, 3, 4}
+
+
+def test_a_build_that_one_provider_has_given_up_goes_at_the_others_as_before():
+    fallen = NONE.without("elsewhere", "0 of 3", 5.0)
+    assert {number for what, number, *_rest in plan(view(None, of_days(3, b3=fallen))) if what == "upload"} == {1}
 
 
 # -- images that are gone ---------------------------------------------------------------------------------------------
