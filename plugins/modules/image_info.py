@@ -130,6 +130,39 @@ uploads:
     unusable:
       description: Why no server can be made of the image, and the remedy; null if one can be, or if that is unknown.
       type: str
+    used:
+      description: Whether nodes may be launched from the build at this provider.
+      type: bool
+    verdict:
+      description: What a person, the test of new uploads or the launcher has decided about the build, null for nothing.
+      type: str
+    launches:
+      description:
+        - How the launches from the build ended at this provider. A cycle stores the figures every ten seconds; all keys
+          are always there.
+      type: dict
+      contains:
+        tried:
+          description: Number of attempts that have ended.
+          type: int
+        ready:
+          description: Number of those that ended with a ready node.
+          type: int
+        failed:
+          description: The owner of the failure, and the number of attempts that failed for it.
+          type: dict
+        flavors:
+          description: The same by flavor, with C(ready) or the owner of the failure.
+          type: dict
+        before_tried:
+          description: Number of attempts with the build that was in use before, null when none is known.
+          type: int
+        before_ready:
+          description: Number of those that ended with a ready node, null when none is known.
+          type: int
+        text:
+          description: The figures as a sentence, null without any attempt.
+          type: str
     under_way:
       description: Whether a builder works on the upload, which is so while its lock is taken.
       type: bool
@@ -150,6 +183,16 @@ uploads:
       build_age: 11520.0
       stale: false
       current: true
+      used: true
+      verdict: null
+      launches:
+        tried: 9
+        ready: 9
+        failed: {}
+        flavors: {small: {ready: 9}}
+        before_tried: 212
+        before_ready: 212
+        text: "debian-12 build 62ee55d4: 9 of 9 in cloud1; the build before: 212 of 212"
       under_way: false
       cloud_status: active
       unusable: null

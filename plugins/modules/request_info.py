@@ -338,6 +338,12 @@ explanations:
         text:
           description: A sentence about the event.
           type: str
+    builds:
+      description:
+        - A sentence about each build of a disk image that nodes of the request are launched from, if launches from it
+          failed lately or it is not used any more.
+      type: list
+      elements: str
     expected_seconds:
       description: Estimated seconds until the request is fulfilled, null when there is no estimate.
       type: float

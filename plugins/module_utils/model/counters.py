@@ -56,6 +56,11 @@ LAUNCH_FAULTS = Family(
     "Attempts to launch a node that failed, by the owner of the fault.",
     ("provider", "pool", "owner"),
 )
+IMAGE_LAUNCHES = Family(
+    "image_launches",
+    "Attempts to launch a node of an image that have ended. result is ready, or the owner of the failure.",
+    ("provider", "image", "result"),
+)
 SERVERS_CREATED = Family(
     "servers_created",
     "Servers whose create a cloud accepted. Where far fewer nodes become ready, servers are made for nothing.",
@@ -102,6 +107,7 @@ IMAGE_UPLOAD = Family(
 FAMILIES = (
     LAUNCHES,
     LAUNCH_FAULTS,
+    IMAGE_LAUNCHES,
     SERVERS_CREATED,
     API_CALLS,
     LEAKS_REMOVED,

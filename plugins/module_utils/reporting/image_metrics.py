@@ -10,12 +10,13 @@ from ..imaging.notes import build_notes_path, upload_notes_path
 from ..model.config.types import NodepoolConfig
 from ..model.image import BuildState, UploadState
 from . import metric_catalog as catalog
+from .info.build_figures import unused_builds
 from .info.fields import known_state
 from .info.image_reading import builds_of, failures_of, image_names, is_paused, uploads_of
 from .metric_catalog import Gauges
 
 
-def add_images(gauges: Gauges, reading: TreeReading, config: NodepoolConfig) -> None:
+def add_images(gauges: Gauges, reading: TreeReading, config: NodepoolConfig, now: float) -> None:
     """Add the gauges of all images in the tree and in the configuration."""
     wanted = {(provider.name, image) for provider in config.providers.values() for image in provider.diskimages}
     for name, diskimage in config.diskimages.items():
@@ -28,12 +29,13 @@ def add_images(gauges: Gauges, reading: TreeReading, config: NodepoolConfig) -> 
         gauges.set(catalog.IMAGE_PAUSED, image, value=is_paused(reading, config, image))
         for state in sorted(BuildState.ALL):
             gauges.set(catalog.IMAGE_BUILDS, image, state, value=0)
-        _add_builds(gauges, reading, image)
+        _add_builds(gauges, reading, image, now)
 
 
-def _add_builds(gauges: Gauges, reading: TreeReading, image: str) -> None:
+def _add_builds(gauges: Gauges, reading: TreeReading, image: str, now: float) -> None:
     built: float | None = None
     uploaded: dict[str, float] = {}
+    there: dict[str, dict[str, None]] = {}
     for build in builds_of(reading, image):
         gauges.add(catalog.IMAGE_BUILDS, image, known_state(build.state, BuildState.ALL))
         moment = build.state_time
@@ -41,9 +43,14 @@ def _add_builds(gauges: Gauges, reading: TreeReading, image: str) -> None:
             built = max(built or 0.0, moment)
         for provider, upload in uploads_of(reading, image, build.id):
             gauges.add(catalog.UPLOADS, provider, image, known_state(upload.state, UploadState.ALL))
+            if upload.state == UploadState.READY:
+                there.setdefault(provider, {})[build.id] = None
             if upload.state == UploadState.READY and moment is not None:
                 uploaded[provider] = max(uploaded.get(provider, 0.0), moment)
     if built is not None:
         gauges.set(catalog.IMAGE_BUILT, image, value=built)
+    for provider, builds in there.items():
+        unused = list(unused_builds(reading, image, provider, list(builds), now))
+        gauges.set(catalog.BUILDS_UNUSED, provider, image, value=len(unused))
     for provider, moment in uploaded.items():
         gauges.set(catalog.UPLOAD_BUILT, provider, image, value=moment)

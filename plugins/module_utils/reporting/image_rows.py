@@ -35,6 +35,8 @@ from ..model.image import (
     Upload,
     UploadState,
 )
+from ..model.launch_counts import LaunchCounts
+from .info.build_figures import figures_of
 from .info.fields import age, age_text
 
 MOST_SHOWN = 10_000
@@ -45,12 +47,17 @@ NOTHING_SEEN: SeenImages = MappingProxyType({})
 
 
 def images_result(
-    view: ImagesView, images: Collection[str], providers: Collection[str], seen: SeenImages = NOTHING_SEEN
+    view: ImagesView,
+    images: Collection[str],
+    providers: Collection[str],
+    seen: SeenImages = NOTHING_SEEN,
+    counts: Mapping[str, LaunchCounts] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """Return the result of image_info.
 
     :param images, providers: show only these; empty for all.
     :param seen: the images of the uploads in the clouds, as far as they were asked.
+    :param counts: provider → how launches from its builds ended.
     """
 
     def wanted(image: str, provider: str) -> bool:
@@ -62,9 +69,10 @@ def images_result(
         if isinstance(deletion, DeleteUpload) and wanted(deletion.upload.image, deletion.upload.provider)
     ]
     doomed = {deletion.upload.path: deletion for deletion in deletions}
-    current = {upload.path for state in view.images.values() for upload in _current(state, seen)}
+    current = {upload.path for state in view.images.values() for upload in _current(state, seen, view.now)}
     uploads = [
         _upload_row(view, state, upload, current, doomed.get(upload.path), seen)
+        | _of_launches(view, state, upload, counts)
         for state in view.images.values()
         for upload in state.uploads
         if wanted(upload.image, upload.provider)
@@ -189,10 +197,26 @@ def build_row(view: ImagesView, state: ImageState, build: Build, deletion: Delet
     }
 
 
-def _current(state: ImageState, seen: SeenImages) -> Iterator[Upload]:
+def _of_launches(
+    view: ImagesView, state: ImageState, upload: Upload, counts: Mapping[str, LaunchCounts]
+) -> dict[str, Any]:
+    """Return what is decided about the build of an upload, and how launches from it ended."""
+    known, verdict = counts.get(upload.provider) or LaunchCounts(), state.verdict(upload.build_id)
+    return {
+        "used": verdict.is_used(view.now, upload.provider),
+        "verdict": verdict.text(view.now, upload.provider) or None,
+        "launches": figures_of(known, upload.image, upload.build_id, upload.provider),
+    }
+
+
+def _current(state: ImageState, seen: SeenImages, now: float) -> Iterator[Upload]:
     """Yield the upload of each provider that became ready last, of those that the launcher may take."""
     for uploads in state.uploads_by_provider.values():
-        bootable = (upload for upload in uploads if _can_boot(state, upload, seen))
+        bootable = (
+            upload
+            for upload in uploads
+            if _can_boot(state, upload, seen) and state.verdict(upload.build_id).is_used(now, upload.provider)
+        )
         newest = max(bootable, key=lambda each: (each.state_time or 0.0, each.path), default=None)
         if newest is not None:
             yield newest

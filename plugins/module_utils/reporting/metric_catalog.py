@@ -128,6 +128,11 @@ UPLOAD_BUILT = Metric(
     "When the newest build that a provider has a ready upload of became ready.",
     ("provider", "image"),
 )
+BUILDS_UNUSED = Metric(
+    "image_builds_unused",
+    "Builds in a provider's cloud from which nothing is launched: revoked, rejected, held, or given up.",
+    ("provider", "image"),
+)
 UPLOAD_FAILURES = Metric(
     "image_upload_failures", "Uploads of an image to a provider that failed in a row.", ("provider", "image")
 )

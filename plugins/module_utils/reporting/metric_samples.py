@@ -71,7 +71,7 @@ def gauges_of(reading: TreeReading, config: NodepoolConfig, now: float) -> Gauge
     _add_leaks(gauges, reading, config)
     _add_components(gauges, reading)
     _add_cycles(gauges, reading)
-    add_images(gauges, reading, config)
+    add_images(gauges, reading, config, now)
     for cause, kind in CAUSES.items():
         gauges.set(catalog.ATTENTION, cause, kind.level, value=0)
     for row in attention(reading, now, RowsOf(providers, image_rows(config, reading, now), labels, requests)):

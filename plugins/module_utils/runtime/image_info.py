@@ -13,6 +13,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 
 from ..clients.diskimage_builder.images_dir import ImagesDir
+from ..clients.zookeeper.link import paths
 from ..clients.zookeeper.store import Store
 from ..cycles.builder.context.observe_images import (
     ROOTS,
@@ -24,6 +25,8 @@ from ..cycles.frame.cycle_options import ConfigOptions
 from ..imaging.image_snapshot import ImagesView, SeenImages
 from ..model.config.types import NodepoolConfig
 from ..model.errors import ImageFileError, UnknownName
+from ..model.launch_counts import LaunchCounts
+from ..model.own_tree import LAUNCH_COUNTS
 from ..reporting.image_rows import builds_result, images_result
 from .arguments import (
     CONFIG_ARGUMENTS,
@@ -32,6 +35,7 @@ from .arguments import (
     options_of,
 )
 
+LAUNCHES = paths.own(LAUNCH_COUNTS)
 DIB_IMAGE_INFO_ARGUMENTS: dict[str, Any] = {**CONFIG_ARGUMENTS, "images": NAMES}
 IMAGE_INFO_ARGUMENTS: dict[str, Any] = {
     **DIB_IMAGE_INFO_ARGUMENTS,
@@ -50,13 +54,14 @@ def dib_image_info(module: AnsibleModule) -> dict[str, Any]:
 
 def image_info(module: AnsibleModule) -> dict[str, Any]:
     """Return the uploads, and which are due."""
-    view = _view(module)
+    counts: dict[str, LaunchCounts] = {}
+    view = _view(module, counts)
     images, providers = module.params["images"], module.params["providers"]
     _known(view, "image", images, {*view.images, *view.config.diskimages})
     there = {upload.provider for state in view.images.values() for upload in state.uploads}
     _known(view, "provider", providers, {*view.config.providers, *there})
     seen = _seen(module, view, images, providers) if module.params["ask_clouds"] else {}
-    return _told(module, "uploads", images_result(view, images, providers, seen), "images or providers")
+    return _told(module, "uploads", images_result(view, images, providers, seen, counts), "images or providers")
 
 
 def _told(module: AnsibleModule, what: str, result: dict[str, Any], options: str) -> dict[str, Any]:
@@ -86,15 +91,23 @@ def _seen(module: AnsibleModule, view: ImagesView, images: list[str], providers:
     return seen
 
 
-def _view(module: AnsibleModule) -> ImagesView:
+def _view(module: AnsibleModule, counts: dict[str, LaunchCounts] | None = None) -> ImagesView:
+    """Return the images.
+
+    :param counts: is filled with the figures of launches by provider.
+    """
     config = load(module)
     formats, problems = provider_formats(config, module.params["clouds_config"])
     for warning in problems.values():
         module.warn(warning)
     files, builder_id = _disk(module, config)
     with closing(Store(config.zookeeper)) as store:
-        store.open(watch=False, roots=ROOTS, locks=())
+        store.open(watch=False, roots=(*ROOTS, LAUNCHES), locks=())
         view = view_images(store, config, now=time.time(), provider_formats=formats, files=files, builder_id=builder_id)
+        if counts is not None:
+            for name in store.own.children(LAUNCH_COUNTS):
+                known = store.own.understood(f"{LAUNCH_COUNTS}/{name}", LaunchCounts.from_document)
+                counts |= {name: known} if known is not None else {}
     # A directory without an id belongs to no builder of this host, unless ZooKeeper shows that it has lost its id.
     return view if builder_id or view.former else replace(view, files=None)
 

@@ -91,6 +91,12 @@ CAUSES: Mapping[str, Cause] = {
         _IMAGES,
         "Uploads of disk images",
     ),
+    "build-unused": Cause(
+        WARN,
+        "correct the image and build it again, or restore the build",
+        ("nodepoolctl", "restore", "{subject}"),
+        "Builds that are not used",
+    ),
     "wasted": Cause(WARN, "see why the servers of one failed node were given up", _JOURNAL, "Whose fault a failure is"),
     "requests-wait": Cause(WARN, "see what one of them waits for", _EXPLAIN, "Why does a request wait?"),
     "freeze": Cause(
@@ -326,5 +332,11 @@ def _of_images(images: Rows) -> Iterator[dict[str, Any]]:
                 told = f"{amount(item['failures'], 'upload')} failed in a row: {item['last_error'] or UNTOLD}"
                 row_of = {"age": item["failed_age"], "ends_in": item["next_try_in"]}
                 yield _row("upload", where, told, provider=provider, subject=name, **row_of)
+            if item["unused"]:
+                builds, told = amount(len(item["unused"]), "build"), "; ".join(item["troubles"])
+                count = len(item["unused"])
+                yield _row(
+                    "build-unused", where, f"{builds} not used: {told}", count=count, provider=provider, subject=name
+                )
             if row["configured"] and item["current"] is None:
                 yield _row("no-upload", where, "there is no ready upload", provider=provider, subject=name)

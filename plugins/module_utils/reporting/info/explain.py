@@ -12,11 +12,13 @@ from ...clients.zookeeper.link import paths
 from ...clients.zookeeper.tree_reading import Found, TreeReading
 from ...model import own_tree, owner, reasons
 from ...model.documents import seconds, text, whole, words
+from ...model.image import build_of_path
 from ...model.launch import IN_FLIGHT, Launch
 from ...model.lines import amount
 from ...model.reasons import Reason
 from ...model.request import RequestState
 from ...model.stored import BadDocument, is_number
+from . import build_figures
 from .expecting import PROVIDERS, expected_wait
 from .fields import age, age_text
 from .names import pool_documents
@@ -25,7 +27,7 @@ from .request_rows import WAITS, said_now
 
 DECLINES = paths.own(own_tree.DECLINES)
 LAUNCHES = paths.own(own_tree.LAUNCHES)
-ROOTS = (paths.NODES, WAITS, DECLINES, PROVIDERS)
+ROOTS = (paths.NODES, WAITS, DECLINES, PROVIDERS, *build_figures.ROOTS)
 MOST_AHEAD = 10
 OURS = "stackci-PoolWorker."
 """The prefix of the ids of pools of this collection's launchers."""
@@ -88,6 +90,7 @@ def explanation(reading: TreeReading, rows: Sequence[Mapping[str, Any]], request
         "pools": pools,
         "nodes": launches,
         "history": list(_history(row, reading, reason, launches, now)),
+        "builds": _builds(reading, nodes, now),
         "expected_seconds": seconds_left,
         "expected": basis,
     }
@@ -102,6 +105,16 @@ def _failed_attempt(launches: Iterable[Mapping[str, Any]]) -> tuple[dict[str, An
     why = Reason(reasons.RETRYING, figures)
     reason = {"code": why.code, "text": why.text(), "since": None, "age": None}
     return reason, why.document()
+
+
+def _builds(reading: TreeReading, nodes: Iterable[Found], now: float) -> list[str]:
+    """Return a sentence about each build in trouble that nodes of the request are launched from."""
+    found: dict[str, None] = {}
+    for node in nodes:
+        place, provider = build_of_path(text(node.document.get("image_id"))), text(node.document.get("provider"))
+        if place is not None and provider:
+            found[build_figures.trouble_with(reading, *place, provider, now)] = None
+    return [told for told in found if told]
 
 
 def _sum(items: Iterable[Mapping[str, Any]], key: str) -> int:

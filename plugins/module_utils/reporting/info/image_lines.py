@@ -11,12 +11,13 @@ from ...clients.zookeeper.tree_reading import TreeReading
 from ...model.config.types import NodepoolConfig
 from ...model.image import Build, BuildState, Upload, UploadState
 from ...model.lines import span
+from .build_figures import trouble_with
 from .fields import age
 from .image_reading import builds_of, image_names, is_paused, is_requested, takers, upload_providers, uploads_of
 
 
 def image_lines(config: NodepoolConfig, reading: TreeReading, now: float) -> Iterator[str]:
-    """Yield a line for each disk image in the configuration or in the tree."""
+    """Yield a line for each disk image in the configuration or in the tree, and one for each build in trouble."""
     for image in image_names(reading, config):
         builds = list(builds_of(reading, image))
         uploads = [pair for build in builds for pair in uploads_of(reading, image, build.id)]
@@ -29,6 +30,9 @@ def image_lines(config: NodepoolConfig, reading: TreeReading, now: float) -> Ite
             ),
         ]
         yield f"{image}: {', '.join([*parts, *_flags(config, reading, image)])}"
+        ready = [build.id for build in builds if build.state == BuildState.READY]
+        told = (trouble_with(reading, image, build, name, now) for name in sorted(providers) for build in ready)
+        yield from (f"  {text}" for text in told if text)
 
 
 def _build_parts(builds: Collection[Build], now: float) -> Iterator[str]:

@@ -12,6 +12,7 @@ from ...clients.zookeeper.tree_reading import TreeReading
 from ...imaging.notes import build_notes_path, upload_notes_path
 from ...model.config.types import NodepoolConfig
 from ...model.image import STALE_AFTER, Build, BuildState, Upload, UploadState
+from .build_figures import trouble_with, unused_builds
 from .fields import age
 from .image_reading import (
     builds_of,
@@ -98,12 +99,18 @@ def _provider_row(
     uploads = [upload for row in builds for upload in row["uploads"] if upload["provider"] == provider]
     usable = [upload for upload in uploads if upload["state"] == UploadState.READY and upload["external_id"]]
     usable.sort(key=lambda upload: (upload["age"] is None, upload["age"], upload["id"]))
+    there = list(dict.fromkeys(upload["build_id"] for upload in usable))
+    unused = set(unused_builds(reading, image, provider, there, now))
+    told = [trouble_with(reading, image, build_id, provider, now) for build_id in there]
+    usable = [upload for upload in usable if upload["build_id"] not in unused]
     for upload, mark in zip(usable, (CURRENT, PREVIOUS), strict=False):
         upload["mark"] = mark
     return {
         "provider": provider,
         "current": usable[0] if usable else None,
         "previous": usable[1] if len(usable) > 1 else None,
+        "unused": [build_id for build_id in there if build_id in unused],
+        "troubles": [text for text in told if text],
         "uploading": sum(1 for upload in uploads if upload["state"] == UploadState.UPLOADING),
         **_failures(reading, upload_notes_path(provider, image), now),
     }

@@ -33,7 +33,8 @@ from .providers import provider_rows
 from .request_rows import request_rows
 from .unused_files import ROOT as FILES
 
-ROOTS = tuple(dict.fromkeys((*providers.ROOTS, *explain.ROOTS, paths.REQUESTS, paths.IMAGES, FILES, LEASES)))
+_OTHER_ROOTS = (paths.REQUESTS, paths.IMAGES, FILES, LEASES)
+ROOTS = tuple(dict.fromkeys((*providers.ROOTS, *explain.ROOTS, *_OTHER_ROOTS)))
 LOCKS: tuple[str, ...] = ()
 """The screen shows nothing that depends on the lock of a node or a request."""
 BAR = 20
@@ -250,6 +251,7 @@ def request_lines(told: Mapping[str, Any], width: int) -> list[str]:
     open_or_failed = told["state"] in (RequestState.REQUESTED, RequestState.FAILED)
     pools = [f"  {pool['pool']}: {pool['text']}" for pool in told["pools"] if open_or_failed or pool["declined"]]
     lines += ["POOLS", *pools] if pools else []
+    lines += ["BUILDS", *(f"  {text}" for text in told["builds"])] if told["builds"] else []
     lines += ["HISTORY", *(f"  {_ago(item)} {item['text']}" for item in told["history"])]
     return wrapped(lines, width)
 

@@ -74,7 +74,9 @@ _PLACES: Mapping[str, Place] = {
     "requests-failed": lambda row: f"requests?state={RequestState.FAILED}",
     "requests-wait": lambda row: f"requests?state={RequestState.REQUESTED}",
     "stuck": lambda row: "#leaks",
-    **dict.fromkeys(("build", "upload", "stale", "no-upload"), lambda row: f"images?q={quoted(row['subject'])}"),
+    **dict.fromkeys(
+        ("build", "build-unused", "upload", "stale", "no-upload"), lambda row: f"images?q={quoted(row['subject'])}"
+    ),
 }
 """Cause → function that returns the path of the page about a row. All others are about a provider."""
 

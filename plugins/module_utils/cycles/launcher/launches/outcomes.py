@@ -23,7 +23,7 @@ from ....launching.known_answers import ALLOWED, CREATES, HOSTS, REACH, SUCCESS,
 from ....launching.machine import Failure
 from ....launching.narrow import split
 from ....model import owner
-from ....model.counters import LAUNCH_FAULTS, SERVER_REACHABLE, SERVERS_CREATED
+from ....model.counters import IMAGE_LAUNCHES, LAUNCH_FAULTS, SERVER_REACHABLE, SERVERS_CREATED
 from ....model.launch import Phase
 from ....model.lines import Trouble
 from ....model.node import NodeState
@@ -241,8 +241,9 @@ class Outcomes:
         image, build, reached = ongoing.label.image_name, ongoing.build_id, launch.active_at is not None
         ended = Ended(launch.provider, image, build, ongoing.flavor, result, launch.asked_at or now, reached)
         self._context.trials.ended(ended, now)
-        word = READY if result == READY else f"error.{result}"
-        self._context.account.cycle_counts.sink.incr(f"nodepool.launch.image.{image}.{word}")
+        cycle_counts = self._context.account.cycle_counts
+        cycle_counts.counters.add(IMAGE_LAUNCHES, launch.provider, image, result)
+        cycle_counts.sink.incr(f"nodepool.launch.image.{image}.{READY if result == READY else f'error.{result}'}")
 
     def give_up(self, ongoing: LaunchInProgress, now: float) -> None:
         """End a launch that has failed and has no attempt left."""

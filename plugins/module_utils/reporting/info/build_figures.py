@@ -1,0 +1,77 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How launches from each build ended at a provider, and what is decided about the build, in a reading of the tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ...clients.zookeeper.link import paths
+from ...clients.zookeeper.tree_reading import Found, TreeReading
+from ...model import own_tree
+from ...model.build_verdict import NONE, BuildVerdict, read_verdicts
+from ...model.launch_counts import OF_IMAGE, LaunchCounts, sentence
+from ...model.stored import BadDocument
+
+COUNTS = paths.own(own_tree.LAUNCH_COUNTS)
+VERDICTS = paths.own(own_tree.VERDICTS)
+ROOTS = (COUNTS, VERDICTS)
+
+
+def counts_at(reading: TreeReading, provider: str) -> LaunchCounts:
+    """Return the counts of a provider; empty ones if none can be used."""
+    found = reading.one(f"{COUNTS}/{provider}")
+    return LaunchCounts() if found is None else found.fact(_counts)
+
+
+def verdict_on(reading: TreeReading, image: str, build_id: str) -> BuildVerdict:
+    """Return what is decided about a build."""
+    found = reading.one(f"{VERDICTS}/{paths.segment(image)}")
+    return NONE if found is None else found.fact(_verdicts).get(build_id, NONE)
+
+
+def figures_of(counts: LaunchCounts, image: str, build_id: str, provider: str) -> dict[str, Any]:
+    """Return the figures of a build at a provider and of the build before it there."""
+    mine, before = counts.of(image, build_id), counts.before(image, build_id)
+    return {
+        "tried": mine.tried,
+        "ready": mine.ready,
+        "failed": mine.failed,
+        "flavors": {name: dict(sorted(tally.items())) for name, tally in sorted(mine.flavors.items())},
+        "before_tried": before.tried if before is not None else None,
+        "before_ready": before.ready if before is not None else None,
+        "text": sentence(image, build_id, provider, counts) or None,
+    }
+
+
+def trouble_with(reading: TreeReading, image: str, build_id: str, provider: str, now: float) -> str:
+    """Return the figures of a build of which launches failed lately, and why it is not used; "" for a good one."""
+    counts = counts_at(reading, provider)
+    recent, verdict = counts.of(image, build_id).recent, verdict_on(reading, image, build_id)
+    parts = [sentence(image, build_id, provider, counts)] if any(one.end == OF_IMAGE for one in recent) else []
+    if not verdict.is_used(now, provider):
+        parts.append(f"{image} build {build_id} at {provider}: {verdict.text(now, provider)}")
+    return "; ".join(filter(None, parts))
+
+
+def unused_builds(reading: TreeReading, image: str, provider: str, builds: list[str], now: float) -> Iterator[str]:
+    """Yield the *builds* from which nothing is launched at a provider."""
+    for build_id in builds:
+        if not verdict_on(reading, image, build_id).is_used(now, provider):
+            yield build_id
+
+
+def _counts(found: Found) -> LaunchCounts:
+    try:
+        return LaunchCounts.from_document(found.document)
+    except BadDocument:
+        return LaunchCounts()  # the launcher reports it
+
+
+def _verdicts(found: Found) -> Mapping[str, BuildVerdict]:
+    try:
+        return read_verdicts(found.document)
+    except BadDocument:
+        return {}

@@ -1,0 +1,125 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the screen, the page, the explanation and the metrics say about a build that fails or is not used."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.build_verdict import HAND, NONE, REVOKED
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch_counts import (
+    OF_IMAGE,
+    READY,
+    Attempt,
+    LaunchCounts,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.attention import RowsOf, attention
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.build_figures import (
+    counts_at,
+    figures_of,
+    trouble_with,
+    verdict_on,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.explain import explanation
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.image_lines import image_lines
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.image_list import image_rows
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.request_rows import request_rows
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.metric_samples import gauges_of
+from tests.support.config_texts import parse
+from tests.support.tree_reading import reading_of
+
+NOW = 1_795_000_000.0
+OLD, NEW = "6e" * 16, "7f" * 16
+IMAGES = "/nodepool/images/tiny/builds"
+SENTENCE = "tiny build 7f7f7f7f: 0 of 9 in west; the build before: 212 of 212"
+CONFIG = parse(
+    {
+        "zookeeper-servers": [{"host": "zk"}],
+        "labels": [{"name": "small"}],
+        "diskimages": [{"name": "tiny"}],
+        "providers": [{"name": "west", "cloud": "west", "diskimages": [{"name": "tiny"}]}],
+    }
+)
+
+
+def counts(*, good: bool = False) -> LaunchCounts:
+    made = LaunchCounts()
+    for build, count, end in ((OLD, 212, READY), (NEW, 9, READY if good else OF_IMAGE)):
+        for _unused in range(count):
+            at = NOW - (500 if build == OLD else 100)
+            made.add("tiny", build, "small", READY if end == READY else "image", at, Attempt(at - 5, at, end))
+    return made
+
+
+def tree(**verdicts: Any) -> dict[str, Any]:
+    request = {"state": "pending", "node_types": ["small"], "requestor": "zuul", "nodes": []}
+    upload = f"{IMAGES}/{NEW}/providers/west/images/0000000001"
+    node = {"state": "building", "provider": "west", "allocated_to": "100-0000000001", "image_id": upload}
+    found: dict[str, Any] = {
+        "/nodepool/stackci/launch-counts/west": counts().document(),
+        "/nodepool/requests/100-0000000001": request,
+        "/nodepool/nodes/0000000001": node,
+    }
+    for build, at in ((OLD, 500.0), (NEW, 100.0)):
+        found[f"{IMAGES}/{build}"] = {"state": "ready", "state_time": NOW - at}
+        ready = {"state": "ready", "state_time": NOW - at + 1, "external_id": build[:2]}
+        found[f"{IMAGES}/{build}/providers/west/images/0000000001"] = ready
+    if verdicts:
+        found["/nodepool/stackci/image-verdicts/tiny"] = {key: item.document() for key, item in verdicts.items()}
+    return found
+
+
+def test_the_figures_of_a_build_and_of_the_one_before() -> None:
+    figures = figures_of(counts(), "tiny", NEW, "west")
+    assert figures == {
+        "tried": 9,
+        "ready": 0,
+        "failed": {"image": 9},
+        "flavors": {"small": {"image": 9}},
+        "before_tried": 212,
+        "before_ready": 212,
+        "text": SENTENCE,
+    }
+    assert figures_of(LaunchCounts(), "tiny", NEW, "west")["text"] is None
+
+
+def test_the_screen_tells_a_build_that_fails_and_is_silent_about_a_good_one() -> None:
+    assert f"  {SENTENCE}" in list(image_lines(CONFIG, reading_of(tree()), NOW))
+    good = {**tree(), "/nodepool/stackci/launch-counts/west": counts(good=True).document()}
+    assert len(list(image_lines(CONFIG, reading_of(good), NOW))) == 1
+
+
+def test_a_build_that_is_not_used_needs_attention_and_the_one_before_is_current() -> None:
+    fallen = NONE.without("west", SENTENCE, NOW - 50)
+    reading = reading_of(tree(**{NEW: fallen}))
+    (row,) = image_rows(CONFIG, reading, NOW)
+    (west,) = row["providers"]
+    assert (west["current"]["build_id"], west["previous"], west["unused"]) == (OLD, None, [NEW])
+    rows = [item for item in attention(reading, NOW, RowsOf(images=[row])) if item["cause"] == "build-unused"]
+    (told,) = rows
+    assert SENTENCE in told["text"] and told["command"] == "nodepoolctl restore tiny" and told["level"] == "warn"
+
+
+def test_the_explanation_of_a_request_names_the_build_of_its_nodes() -> None:
+    reading = reading_of(tree())
+    rows = request_rows(reading, NOW)
+    assert explanation(reading, rows, "100-0000000001", NOW)["builds"] == [SENTENCE]
+
+
+def test_the_metrics_count_the_builds_that_are_not_used() -> None:
+    revoked = NONE.given(REVOKED, "no python", HAND, NOW)
+    for verdicts, value in (({}, 0), ({NEW: revoked}, 1), ({NEW: revoked, OLD: revoked}, 2)):
+        values = gauges_of(reading_of(tree(**verdicts)), CONFIG, NOW).values
+        (found,) = [known for metric, known in values.items() if metric.name == "image_builds_unused"]
+        assert found == {("west", "tiny"): value}
+
+
+def test_documents_that_cannot_be_used_count_for_nothing() -> None:
+    odd = {"/nodepool/stackci/launch-counts/west": {"tiny": 5}, "/nodepool/stackci/image-verdicts/tiny": {NEW: 5}}
+    reading = reading_of({**tree(), **odd})
+    assert counts_at(reading, "west").images == {}
+    assert verdict_on(reading, "tiny", NEW) == NONE
+    assert trouble_with(reading, "tiny", NEW, "west", NOW) == ""
+    assert json.dumps(image_rows(CONFIG, reading, NOW))
