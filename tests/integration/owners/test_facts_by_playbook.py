@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import Any
 
 import pytest
@@ -70,9 +71,9 @@ def test_what_is_not_had_is_told_costs_few_calls_and_ends_when_it_is_mended(site
         for name in well:
             requestor.wait_for(requests[name], seconds=TOLD)
         for name, (owner, text) in told.items():
-            reason = eventually(lambda name=name, text=text: _reason(site, requests[name], text), TOLD)
+            reason = eventually(partial(_reason, site, requests[name], text), TOLD)
             assert reason["owner"] == owner, reason
-            health = eventually(lambda name=name: _trouble(site, name), TOLD)
+            health = eventually(partial(_trouble, site, name), TOLD)
             assert health["services"], health
         for name in told:
             assert site.clouds[name].calls(CREATE) == []
@@ -92,7 +93,7 @@ def test_what_is_not_had_is_told_costs_few_calls_and_ends_when_it_is_mended(site
             site.clouds[name].clear_faults()
         for name in told:
             requestor.wait_for(requests[name], seconds=SERVED)
-            eventually(lambda name=name: _trouble(site, name) is None, SERVED)
+            eventually(partial(_is_well, site, name), SERVED)
             assert requestor.read(f"/nodepool/stackci/waits/{requests[name]}") is None
 
 
@@ -104,6 +105,10 @@ def _reason(site: Site, request: str, text: str) -> dict[str, Any] | None:
 def _trouble(site: Site, name: str) -> dict[str, Any] | None:
     health = (site.requestor.read(f"/nodepool/stackci/providers/{name}") or {}).get("health") or {}
     return health if health.get("state") == "trouble" else None
+
+
+def _is_well(site: Site, name: str) -> bool:
+    return _trouble(site, name) is None
 
 
 def _span(site: Site) -> float:
