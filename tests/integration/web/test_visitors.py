@@ -14,6 +14,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.web.server.crowd import Crowd
+from ansible_collections.stackci.nodepool.plugins.module_utils.web.server.listening import Listening
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.web_service import ask, running, write_config
 
@@ -97,6 +99,32 @@ def test_more_slow_connections_than_there_is_room_for_silence_nobody(service):
         visitor.settimeout(PATIENCE)
         visitor.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
         assert visitor.recv(4096).startswith(b"HTTP/1.1 200 OK")
+
+
+@pytest.mark.parametrize("takes", [b"nothing", b"a byte now and then"])
+def test_a_visitor_who_does_not_take_an_answer_does_not_keep_the_connection(takes):
+    """waitress closes a connection only when it can be written to, which such a visitor prevents."""
+    answer = b"x" * (16 << 20)  # more than the kernel keeps for a connection
+
+    def application(_environ, start_response):
+        start_response("200 OK", [("Content-Length", str(len(answer)))])
+        return [answer]
+
+    with Listening(application, "127.0.0.1", 0) as listening, socket.socket() as visitor:
+        listening._crowd = Crowd(taking_seconds=1.0)
+        visitor.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        visitor.connect((listening.host, listening.port))
+        visitor.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        channels = listening._server.active_channels
+        assert eventually(lambda: any(channel.total_outbufs_len for channel in list(channels.values())))
+
+        def gone() -> bool:
+            if takes != b"nothing":
+                with contextlib.suppress(ConnectionResetError):
+                    visitor.recv(1)
+            return not channels
+
+        assert eventually(gone, 60)
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Decides which connections are closed, so that slow or many ones of a few clients leave room for all others.
 
-waitress closes a connection after some time without a byte. A client that sends one byte now and then would keep it for
-ever. Only connections without a complete request and without an answer under way are closed here.
+waitress closes a connection after some time without a byte, once it can be written to. A client that sends one byte now
+and then, or takes one byte of an answer, would keep it for ever, and so would one that takes none.
 """
 
 from __future__ import annotations
@@ -15,6 +15,10 @@ from typing import Any
 
 HEADER_SECONDS = 15.0
 """Seconds that a client has for the header of a request, from its first byte."""
+TAKING_SECONDS = 30.0
+"""Seconds in which a client must take LEAST_TAKEN bytes of its answer, or the rest of it."""
+LEAST_TAKEN = 65536
+"""Bytes. The kernel, which has up to some MiB of the answer, sends the next part when a third of that was taken."""
 PER_CLIENT = 1000
 """Most connections of one address, half of all. A proxy is one client, so this is far more than a browser needs."""
 EVERY = 0.25
@@ -24,15 +28,23 @@ EVERY = 0.25
 class Crowd:
     """The connections of the server. Used by the server's thread only.
 
-    :param header_seconds, per_client: see the constants.
+    :param header_seconds, taking_seconds, per_client: see the constants.
     """
 
-    def __init__(self, header_seconds: float = HEADER_SECONDS, per_client: int = PER_CLIENT) -> None:
+    def __init__(
+        self,
+        header_seconds: float = HEADER_SECONDS,
+        taking_seconds: float = TAKING_SECONDS,
+        per_client: int = PER_CLIENT,
+    ) -> None:
         self._header_seconds = header_seconds
+        self._taking_seconds = taking_seconds
         self._per_client = per_client
         self._looked = float("-inf")
         self._begun: dict[Any, tuple[Any, float]] = {}
         """Connection → the request that it is sending, and when that was seen first."""
+        self._taking: dict[Any, tuple[int, float]] = {}
+        """Connection → the bytes that its client had taken at a time, and that time, while its answer waits."""
 
     def step(self, connections: Iterable[Any], now: float) -> int:
         """Mark the connections to close, if a look is due; return their number.
@@ -44,29 +56,45 @@ class Crowd:
             return 0
         self._looked = now
         clients: dict[str, list[Any]] = defaultdict(list)
-        sending: dict[Any, tuple[Any, float]] = {}
-        closed = 0
         for connection in list(connections):
             if connection.will_close:
-                continue
-            clients[str(connection.addr[0]) if connection.addr else ""].append(connection)
+                connection.handle_close()  # waitress waits until it can be written to
+            else:
+                clients[str(connection.addr[0]) if connection.addr else ""].append(connection)
+        there = [connection for found in clients.values() for connection in found]
+        late = [*self._late_headers(there, now), *self._late_takers(there, now)]
+        for connection in late:
+            connection.will_close = True
+        return len(late) + sum(self._thin_out(found) for found in clients.values() if len(found) > self._per_client)
+
+    def _late_headers(self, connections: Iterable[Any], now: float) -> list[Any]:
+        sending: dict[Any, tuple[Any, float]] = {}
+        for connection in connections:
             request = connection.request
-            if request is None or not _is_idle(connection):
-                continue
-            known = self._begun.get(connection)
-            since = known[1] if known is not None and known[0] is request else now
-            sending[connection] = (request, since)
-            if now - since >= self._header_seconds:
-                connection.will_close = True
-                closed += 1
+            if request is not None and _is_idle(connection):
+                known = self._begun.get(connection)
+                since = known[1] if known is not None and known[0] is request else now
+                sending[connection] = (request, since)
         self._begun = sending
-        return closed + sum(self._thin_out(found) for found in clients.values() if len(found) > self._per_client)
+        return [connection for connection, (_request, at) in sending.items() if now - at >= self._header_seconds]
+
+    def _late_takers(self, connections: Iterable[Any], now: float) -> list[Any]:
+        taking = {
+            connection: self._taking.get(connection, (connection.taken, now))
+            for connection in connections
+            if connection.total_outbufs_len
+        }
+        due = [connection for connection, (_taken, at) in taking.items() if now - at >= self._taking_seconds]
+        late = [connection for connection in due if connection.taken - taking[connection][0] < LEAST_TAKEN]
+        self._taking = taking | {connection: (connection.taken, now) for connection in due}
+        return late
 
     def _thin_out(self, connections: list[Any]) -> int:
-        """Close the surplus of one client: the connections that were made first and are not being answered."""
+        """Close the surplus of one client: of those that wait for the client, idle ones first, then the oldest."""
         there = [connection for connection in connections if not connection.will_close]
-        idle = sorted(filter(_is_idle, there), key=lambda connection: connection.creation_time)
-        surplus = idle[: max(0, len(there) - self._per_client)]
+        waiting = [connection for connection in there if _is_idle(connection) or connection.total_outbufs_len]
+        waiting.sort(key=lambda connection: (not _is_idle(connection), connection.creation_time))
+        surplus = waiting[: max(0, len(there) - self._per_client)]
         for connection in surplus:
             connection.will_close = True
         return len(surplus)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.web.server.crowd import EVERY, Crowd
+from ansible_collections.stackci.nodepool.plugins.module_utils.web.server.crowd import EVERY, LEAST_TAKEN, Crowd
 
 
 class Connection:
@@ -21,12 +21,16 @@ class Connection:
         self.request = request
         self.requests: list[Any] = []
         self.total_outbufs_len = 0
-        self.will_close = False
+        self.taken = 0
+        self.will_close = self.closed = False
+
+    def handle_close(self) -> None:
+        self.closed = True
 
 
 @pytest.fixture
 def crowd() -> Crowd:
-    return Crowd(header_seconds=10.0, per_client=3)
+    return Crowd(header_seconds=10.0, taking_seconds=20.0, per_client=3)
 
 
 def test_a_header_that_does_not_end_in_its_time_ends_the_connection(crowd):
@@ -40,12 +44,35 @@ def test_a_header_that_does_not_end_in_its_time_ends_the_connection(crowd):
     assert crowd.step([slow, quick], 20.1) == 1
 
 
-@pytest.mark.parametrize("change", [{"requests": ["one"]}, {"total_outbufs_len": 5}])
-def test_what_is_being_answered_goes_on(crowd, change):
-    busy = Connection(request=object())
-    vars(busy).update(change)
+def test_what_is_being_answered_goes_on(crowd):
+    busy, reader = Connection(request=object()), Connection()
+    busy.requests, reader.total_outbufs_len = ["one"], 10**7
     for second in range(0, 100, 5):
-        assert crowd.step([busy], float(second)) == 0
+        reader.taken += LEAST_TAKEN // 4
+        assert crowd.step([busy, reader], float(second)) == 0
+
+
+def test_who_takes_an_answer_too_slowly_loses_the_connection(crowd):
+    slow, quick = Connection(), Connection()
+    slow.total_outbufs_len = quick.total_outbufs_len = 10**7
+    for second in range(0, 20, 5):
+        slow.taken += 2
+        assert crowd.step([slow, quick], float(second)) == 0
+    quick.total_outbufs_len = 0
+    assert crowd.step([slow, quick], 20.0) == 1
+    assert (slow.will_close, slow.closed, quick.will_close) == (True, False, False)
+    crowd.step([slow, quick], 21.0)
+    assert slow.closed, "also if it can never be written to"
+    assert not quick.closed
+
+
+def test_connections_that_are_being_answered_count_for_their_client(crowd):
+    found = [Connection(made=float(number)) for number in range(6)]
+    for one in found[:4]:
+        one.total_outbufs_len = 9
+    found[5].requests = ["one"]
+    assert crowd.step(found, 0.0) == 3
+    assert [one.will_close for one in found] == [True, True, False, False, True, False]
 
 
 def test_a_client_with_too_many_connections_loses_its_oldest_idle_ones(crowd):
@@ -65,6 +92,8 @@ def test_looks_are_rare(crowd):
 
 
 def test_connections_that_are_gone_are_forgotten(crowd):
-    crowd.step([Connection(request=object())], 0.0)
+    taker = Connection()
+    taker.total_outbufs_len = 5
+    crowd.step([Connection(request=object()), taker], 0.0)
     crowd.step([], 1.0)
-    assert crowd._begun == {}
+    assert crowd._begun == crowd._taking == {}
