@@ -24,6 +24,7 @@ MOST = {
     "dib_image_info": 130,
     "image_data": 110,
     "image_info": 130,
+    "image_validate": 150,
     "image_upload": 210,
     "label_info": 100,
     "leak_cleanup": 290,

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 from .bounded_text import bounded
 from .image import Upload
+from .request import NodeRequest
 from .stored import BadDocument, Stored
 
 CANARY, CONTROL = "canary", "control"
@@ -25,6 +26,8 @@ GATE_REQUESTOR = "stackci-gate"
 """``requestor`` of the requests of gates."""
 TOKEN = "stackci_gate"
 """The key of ``requestor_data`` that has the token."""
+BUILD = "stackci_build"
+"""The key of ``requestor_data`` that has the id of the build from which the node is to be made."""
 MOST_RESULTS = 20
 LONGEST_REASON = 500
 LONGEST_NOTE = 1500
@@ -122,3 +125,10 @@ class GateRecord(Stored):
         return replace(
             self, outcome=outcome, note=bounded(note, LONGEST_NOTE), request="", token="", kind="", not_before=0.0
         )
+
+
+def build_wanted(request: NodeRequest | None) -> str:
+    """Return the id of the build from which a node for a test is to be made; "" for the one in use."""
+    data = request.requestor_data if request is not None and request.requestor == GATE_REQUESTOR else None
+    found = data.get(BUILD) if isinstance(data, dict) else None
+    return found if isinstance(found, str) else ""

@@ -22,6 +22,7 @@ from ....model.config.types import (
     PoolLabel,
 )
 from ....model.errors import CloudRefused
+from ....model.gate import build_wanted
 from ....model.image import Upload, UploadState
 from ....model.reasons import Reason
 from ....model.request import NodeRequest
@@ -211,6 +212,10 @@ def _upload_for(
     request: NodeRequest | None,
 ) -> Upload | None:
     """Return the upload from which nodes of a label are made, by its channel; None if there is none."""
+    wanted = build_wanted(request)
+    for upload in usable_uploads(context, image, provider, denied) if wanted else ():
+        if upload.build_id == wanted:
+            return upload
     if label.channel == PREVIOUS:
         usable = usable_uploads(context, image, provider, denied)
         return next((upload for upload in usable if upload.build_id != usable[0].build_id), None)
