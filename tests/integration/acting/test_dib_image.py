@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.integration.acting.test_acting import MODULES, differences, document, importlib, put, tree
-from tests.support.ansible_run import run_alone
+from tests.support.ansible_run import ROOT, command, run_alone
 from tests.support.zookeeper_server import HOST
 
 OLD, NEW = "1" * 32, "2" * 32
@@ -89,3 +89,20 @@ def test_a_mistake_is_one_line(act, zk_client, options, words):
     result = act(**options)
     assert result["failed"] and words in result["msg"] and "\n" not in result["msg"] and "exception" not in result
     assert tree(zk_client) == before
+
+
+def test_the_playbook_and_the_command_do_the_same(act, tmp_path, zk_client):
+    variables = {"nodepool_config": "nodepool.yaml", "image_name": "debian", "image_reason": "its python is broken"}
+    playbook = ROOT / "playbooks" / "image_decide.yml"
+    ran = command("ansible-playbook", playbook, "-e", json.dumps(variables), folder=tmp_path)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert f"build {NEW} of debian: revoked" in ran.stdout and "0000000002, 0000000003" in ran.stdout
+    assert document(zk_client, PATH)[NEW]["reason"] == "its python is broken"
+    for words, said in ((("restore", "debian"), "restored"), (("restore", "debian"), "nothing was decided about it")):
+        told = command("nodepoolctl", "-c", "nodepool.yaml", *words, folder=tmp_path)
+        assert (told.returncode, told.stdout.strip()) == (0, said), told.stdout + told.stderr
+    assert document(zk_client, PATH)[NEW]["state"] == ""
+    told = command("nodepoolctl", "-c", "nodepool.yaml", "revoke", "debian", "--reason", "no ssh", folder=tmp_path)
+    assert (told.returncode, told.stdout.strip()) == (0, "revoked"), told.stdout + told.stderr
+    missing = command("ansible-playbook", playbook, "-e", "nodepool_config=nodepool.yaml", folder=tmp_path)
+    assert missing.returncode != 0 and "image_name is missing: name the disk image" in missing.stdout

@@ -20,7 +20,7 @@ from tests.support.fixtures_zookeeper import eventually
 from tests.support.launcher_case import Cloud, Site, pool, provider
 from tests.support.simcloud_process import SimCloud, default_cloud
 
-CLOUDS = 12
+CLOUDS = 14
 GIVEN = iter(range(CLOUDS))
 
 
@@ -160,3 +160,16 @@ def test_one_connection_is_kept_for_all_attempts(site: Site, use: Any, keys: Pat
     assert site.requestor.state(request) == "fulfilled"
     lines = seen.read_text("utf-8").splitlines()
     assert len(lines) == 3 and len(set(lines)) == 1
+
+
+def test_a_launch_is_continued_by_the_next_cycle_while_its_probe_runs(site: Site, use: Any, keys: Path, tmp_path: Path):
+    mark = tmp_path / "ready"
+    use(command=f"test -e {mark}", key_file=str(keys / "key"), interval=1, timeout=60)
+    request = site.requestor.ask("small")
+    with site.stay():
+        eventually(lambda: "probing" in phases(site))
+    (before,) = site.cloud.servers()
+    mark.write_text("", "utf-8")
+    site.run()
+    assert site.requestor.state(request) == "fulfilled"
+    assert [server["id"] for server in site.cloud.servers()] == [before["id"]]
