@@ -143,7 +143,7 @@ def classify(answer: Answer, seen: Seen = NOTHING_ELSE) -> Verdict:
     if answer.call != FAULT and _no_answer(answer.status):
         return Verdict(owner.CLOUD)
     verdict = _judged(replace(answer, text=own_words(answer.text)), seen)
-    if verdict.owner == owner.CLOUD and answer.call == SERVERS:
+    if verdict.owner == owner.CLOUD and answer.call in (SERVERS, FAULT):
         # nova works for other calls, so nothing else would space these.
         lacking = {"": SUCCESS_THERE, "zone": ZONE}.get(verdict.names, SUCCESS)
         return replace(verdict, resources=(lacking,))

@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ....launching import machine
 from ....launching.classifier import Verdict, of_error
-from ....launching.known_answers import ZONE
+from ....launching.known_answers import SUCCESS, ZONE
 from ....launching.machine import Failure
 from ....model import owner
 from ....model.cloud import Server
@@ -110,7 +112,9 @@ class Creates:
         """
         launch = ongoing.launch
         if verdict.names == "name":
-            launch.suffix = f"-{self._context.nonce()[:4]}"
+            again, launch.suffix = bool(launch.suffix), f"-{self._context.nonce()[:4]}"
+            # Two names in a row that are taken are no chance: then creates are spaced as for a trouble of the cloud.
+            verdict = replace(verdict, resources=(SUCCESS,)) if again else verdict
             return verdict, f"{text}; the next server gets a new name"
         if verdict.names == "zone" and self._may_be_had_elsewhere(ongoing, now):
             return Verdict(owner.CLOUD, (ZONE,), names="zone"), text
