@@ -26,6 +26,8 @@ LOOK_EVERY = 0.5
 """Seconds between two looks whether a provider may move now."""
 SHUNNED = 60.0
 """Seconds for which a provider stays that its host did not take although it was ready."""
+ENDING = 60.0
+"""Seconds before the deadline of a cycle from which no provider moves: whoever follows on it takes all of them then."""
 CREATES_END = 5.0
 """Seconds for which a provider that moves waits for answers to its creates, none of which is sent meanwhile."""
 
@@ -75,14 +77,15 @@ class Assignments:
         acting = {host for name in self._targets if (host := self._live.holder(name)) in self._hosts}
         return self._only_host or self._live.host == min(acting, default=self._live.host)
 
-    def follow(self, wants: Collection[str], now: float, *, ready: bool) -> None:
+    def follow(self, wants: Collection[str], now: float, *, ready: bool, ends_at: float = float("inf")) -> None:
         """Register this cycle, and compute who must act; called once per pass.
 
         :param wants: the providers that this cycle can act for.
+        :param ends_at: the deadline of the cycle.
         """
         if not self._shares:
             return
-        self._live.register(wants, ready=ready)
+        self._live.register(wants, ready=ready, ending=now > ends_at - ENDING)
         hosts = self._live.hosts()
         if hosts.keys() != self._hosts.keys():
             self._changed_at = now

@@ -66,14 +66,16 @@ class LiveLaunchers:
         """The host that this cycle belongs to."""
         return self._here.host
 
-    def register(self, wants: Collection[str], *, ready: bool) -> None:
+    def register(self, wants: Collection[str], *, ready: bool, ending: bool = False) -> None:
         """Tell the others which providers this cycle can act for. Writes only what has changed.
 
         A ZooKeeper error does not fail the cycle: a later call tries again.
+
+        :param ending: True for a cycle that ends soon: it keeps what it has, and nothing moves to it or from it.
         """
         here = self._here
         prefers = sorted(here.prefers) if here.prefers is not None else None
-        fields = {"host": here.host, "weight": here.weight, "prefers": prefers, "stays": here.stays}
+        fields = {"host": here.host, "weight": here.weight, "prefers": prefers, "stays": here.stays and not ending}
         fields |= {"wants": sorted(wants), "ready": ready}
         if self._registration is None:
             with contextlib.suppress(StoreError):

@@ -37,6 +37,7 @@ class Takeover:
     :ivar acted_for: the providers that this cycle has acted for at any time.
     :ivar assignments: which of them it may take and must hand over.
     :ivar turn: the right to add to what all launchers share.
+    :ivar ends_at: the deadline of the cycle.
     :ivar inherited: the ready nodes that existed when a provider was taken over.
     :param chosen: returns the names of the providers of a configuration that this cycle must act for.
     :param registers: False to not offer the pools to requestors and other launchers.
@@ -62,6 +63,7 @@ class Takeover:
         self._remembered_at = context.now()
         self.inherited = Inherited(context)
         self.acted_for: set[str] = set()
+        self.ends_at = float("inf")
 
     # -- each pass -----------------------------------------------------------------------------------------------
 
@@ -79,7 +81,8 @@ class Takeover:
 
         :param nodes: all known nodes.
         """
-        self.assignments.follow(self._acting_providers.clients.keys(), now, ready=self._warming.warm(now))
+        wants, ready = self._acting_providers.clients.keys(), self._warming.warm(now)
+        self.assignments.follow(wants, now, ready=ready, ends_at=self.ends_at)
         self._gain(nodes, now)
         self._warm_up(now)
         self.assignments.choose_leaving(self._context.actors, now)

@@ -176,6 +176,7 @@ class LauncherCycle(Work):
 
     def turn(self, now: float, deadline: float) -> str | None:
         """Run a pass and wait for the next; return how the cycle ends, or None."""
+        self._takeover.ends_at = deadline
         due = self._pass(now)
         self.refused(self._refused_accounts())
         if self._done is not None and self._done(self._context.store):

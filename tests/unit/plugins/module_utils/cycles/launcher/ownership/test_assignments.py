@@ -109,19 +109,20 @@ def test_a_dead_host_is_replaced_when_its_session_ends_and_gets_its_share_back(w
 
 
 def test_a_host_that_is_stopped_is_replaced_at_once(world):
-    cycles = [world.start(host=host, duration=60 if host == "a" else 1e9) for host in HOSTS]
-    assert world.run(61, lambda: cycles[0].ended)
+    cycles = [world.start(host=host, duration=150 if host == "a" else 1e9) for host in HOSTS]
+    assert even(world, *cycles)
+    assert world.run(151, lambda: cycles[0].ended)
     assert world.run(1, lambda: shares(*cycles[1:]) == [3, 3])
 
 
 def test_a_cycle_follows_another_one_of_its_host_without_a_move(world):
     others = [world.start(host="b"), world.start(host="c")]
-    first = world.start(host="a", duration=60)
+    first = world.start(host="a", duration=150)
     assert even(world, first, *others)
     mine, theirs = acting(first), [acting(cycle) for cycle in others]
     world.run(10)
     second = world.start(host="a")
-    assert world.run(60, lambda: first.ended) and world.run(1, lambda: acting(second) == mine)
+    assert world.run(151, lambda: first.ended) and world.run(1, lambda: acting(second) == mine)
     world.run(30)
     assert [acting(cycle) for cycle in others] == theirs
 
@@ -156,6 +157,15 @@ def test_a_brief_cycle_takes_nothing_from_a_launcher_that_stays(world):
     brief = world.start(host="b", brief=True)
     world.run(60)
     assert (shares(staying), shares(brief)) == ([6], [0])
+
+
+def test_nothing_moves_from_a_cycle_that_ends_soon(world):
+    """Such as a job of AWX, which the next job follows on another host."""
+    first = world.start(host="a", duration=70)
+    world.run(15)
+    second = world.start(host="b")
+    assert world.run(60, lambda: first.ended) and lines(first, "handed over to") == []
+    assert world.run(1, lambda: acting(second) == list(PROVIDERS))
 
 
 def test_a_standby_says_once_for_what_it_stands_by_and_who_acts():
