@@ -21,7 +21,7 @@ MAKEFLAGS += --no-print-directory
 # Those whose virtual minutes cost the least.
 CHAOS_SEEDS := 101 102 105 106
 
-LINT   := ruff format-check unused yamllint ansible-lint docs-lint changelog-lint licences
+LINT   := ruff format-check unused yamllint ansible-lint docs-lint changelog-lint licences spelling workflows
 # The long ones first. The tests of "integration" wait for a third of their time, which the others fill.
 CHECKS := integration sanity types unit chaos matrix importer $(LINT)
 
@@ -161,6 +161,13 @@ importer: build
 
 stage: setup
 	@$(PY) tools/stage.py $(STAGE)
+
+spelling: setup
+	@$(STEP) $@ codespell
+
+# By the schemas that check-jsonschema brings; no network is needed.
+workflows: setup
+	@$(STEP) $@ tools/workflows
 
 # Collections of others that roles and tests use.
 neighbours: setup
