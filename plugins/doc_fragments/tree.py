@@ -21,16 +21,19 @@ options:
       - Path of C(nodepool.yaml), which also has the ZooKeeper servers.
     type: path
     default: /etc/nodepool/nodepool.yaml
+    aliases: [nodepool_config]
   secure_config:
     description:
       - Path of Nodepool's secure file (C(secure.conf)). Its C(zookeeper-servers), C(zookeeper-tls) and C(diskimages)
         override those of O(config). Its C(zookeeper-auth) is the account of the module in ZooKeeper.
     type: path
+    aliases: [nodepool_secure_config]
   settings:
     description:
       - Path of C(nodepool-settings.yaml), the options that Nodepool does not know. When unset, the file beside
         O(config) is used if there is one; its name is that of O(config) with C(-settings) before C(.yaml).
     type: path
+    aliases: [nodepool_settings]
   strict_config:
     description:
       - Make an unknown key in the configuration an error instead of a warning.
@@ -70,6 +73,7 @@ options:
       - With O(ask_clouds), the path of C(clouds.yaml). When unset, openstacksdk searches for it
         (E(OS_CLIENT_CONFIG_FILE), the current directory, C(~/.config/openstack), C(/etc/openstack)).
     type: path
+    aliases: [nodepool_clouds_config]
   api_timeout:
     description:
       - With O(ask_clouds), the seconds without data from the API of a cloud after which the module gives up a call.
@@ -95,6 +99,7 @@ options:
       - Path of C(clouds.yaml). When unset, openstacksdk searches for it (E(OS_CLIENT_CONFIG_FILE), the current
         directory, C(~/.config/openstack), C(/etc/openstack)).
     type: path
+    aliases: [nodepool_clouds_config]
 requirements:
   - openstacksdk >= 4.0.0
   - asyncssh >= 2.14

@@ -53,19 +53,23 @@ options:
         as in all other options of this plugin that name a file.
       - Either this or O(clouds) is needed.
     type: str
+    aliases: [config]
   secure_config:
     description:
       - Nodepool's C(secure.conf), where one is used.
     type: str
+    aliases: [nodepool_secure_config]
   settings:
     description:
       - The C(nodepool-settings.yaml), where it is not beside O(nodepool_config).
     type: str
+    aliases: [nodepool_settings]
   clouds_config:
     description:
       - The C(clouds.yaml) to use. When unset, openstacksdk's own search applies, beginning with
         E(OS_CLIENT_CONFIG_FILE).
     type: str
+    aliases: [nodepool_clouds_config]
   clouds:
     description:
       - Entries of C(clouds.yaml) to list, for use without a C(nodepool.yaml).

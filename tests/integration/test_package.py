@@ -60,6 +60,7 @@ def test_the_tarball_holds_what_users_need_and_nothing_else(tarball):
     tops = {name.split("/")[0] for name in files}
     assert tops <= {
         "CHANGELOG.md", "CHANGELOG.rst", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "COPYING", "FILES.json", "LICENSES",
+        "MAINTAINERS.md", "SECURITY.md",
         "MANIFEST.json", "README.md", "REUSE.toml", "TESTING.md", "bindep.txt", "changelogs", "docs", "examples",
         "execution_environments", "extensions", "meta", "playbooks", "plugins", "requirements.txt", "roles",
     }  # fmt: skip

@@ -18,7 +18,7 @@ ORIGIN = "https://github.com/stackci/ansible-collection-nodepool"
 
 
 @pytest.mark.timeout(1200)
-def test_the_page_leads_from_a_clone_to_a_commit(tmp_path):
+def test_the_page_leads_from_a_clone_to_a_commit(tmp_path: Path) -> None:
     text = "\n".join(blocks(ROOT / "docs" / "first-change.md", "shell"))
     assert text.count(ORIGIN) == 1
     # The last commit stands for what a fork has.

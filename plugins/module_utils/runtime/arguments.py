@@ -20,14 +20,15 @@ from ..model.errors import ConfigError
 Options = TypeVar("Options", bound=ConfigOptions)
 
 TREE_ARGUMENTS: dict[str, Any] = {
-    "config": {"type": "path", "default": "/etc/nodepool/nodepool.yaml"},
-    "secure_config": {"type": "path"},
-    "settings": {"type": "path"},
+    "config": {"type": "path", "default": "/etc/nodepool/nodepool.yaml", "aliases": ["nodepool_config"]},
+    "secure_config": {"type": "path", "aliases": ["nodepool_secure_config"]},
+    "settings": {"type": "path", "aliases": ["nodepool_settings"]},
     "strict_config": {"type": "bool", "default": False},
 }
-"""Described by the doc fragment ``tree``."""
+"""Described by the doc fragment ``tree``. The aliases are the variables of the playbooks."""
 
-CONFIG_ARGUMENTS: dict[str, Any] = {**TREE_ARGUMENTS, "clouds_config": {"type": "path"}}
+CLOUDS_CONFIG: dict[str, Any] = {"type": "path", "aliases": ["nodepool_clouds_config"]}
+CONFIG_ARGUMENTS: dict[str, Any] = {**TREE_ARGUMENTS, "clouds_config": CLOUDS_CONFIG}
 """Described by the doc fragments ``tree`` and ``tree.clouds``."""
 
 NAMES: dict[str, Any] = {"type": "list", "elements": "str", "default": []}

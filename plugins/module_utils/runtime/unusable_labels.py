@@ -12,11 +12,11 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..cycles.frame.cycle_options import ConfigOptions
 from ..model.config.types import NodepoolConfig
-from .arguments import options_of
+from .arguments import CLOUDS_CONFIG, options_of
 
 OFFERS_ARGUMENTS: dict[str, Any] = {
     "ask_clouds": {"type": "bool", "default": False},
-    "clouds_config": {"type": "path"},
+    "clouds_config": CLOUDS_CONFIG,
     "api_timeout": {"type": "float", "default": 10.0},
 }
 """Described by the doc fragment ``tree.offers``."""

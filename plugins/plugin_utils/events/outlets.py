@@ -130,5 +130,5 @@ class Webhook:
 
 
 def _send(request: urllib.request.Request) -> None:
-    with urllib.request.urlopen(request, timeout=TIMEOUT):
+    with urllib.request.build_opener().open(request, timeout=TIMEOUT):
         return
