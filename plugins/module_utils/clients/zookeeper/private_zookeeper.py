@@ -37,7 +37,10 @@ PAUSE = 0.05
 DEBIAN_JARS = "/usr/share/java"
 _NETTY = ("buffer", "codec", "common", "handler", "resolver", "transport", "transport-native-unix-common")
 _HOMES = ("/opt/zookeeper", "/usr/share/zookeeper", "/usr/lib/zookeeper", "/opt/apache-zookeeper*")
-_PACKAGES = "apt-get install --no-install-recommends default-jre-headless zookeeper"
+_PACKAGES = (
+    "On Debian and Ubuntu: sudo apt-get install --no-install-recommends default-jre-headless zookeeper, or have the"
+    " playbook do it with -e zookeeper_way=package (and -K, which asks for the password of sudo)"
+)
 
 
 @dataclass(frozen=True)
@@ -66,12 +69,19 @@ def find_way(home: str = "", only: str = "", which: Callable[[str], str | None] 
         program = which(kind)
         if program and only in ("", kind):
             return Way(kind, program)
-    lacking = "no Java" if jars else "no ZooKeeper" if java else "neither Java nor ZooKeeper"
     raise wrong(
-        f"a private ZooKeeper cannot be started: this machine has {lacking}"
-        f"{f' in {home}' if home and not jars else ''}, and no {only or 'podman or docker'}. On Debian and Ubuntu:"
-        f" sudo {_PACKAGES}. Or install podman. Or name a ZooKeeper that runs elsewhere: -e zookeeper=HOST:PORT"
+        f"a private ZooKeeper cannot be started: this machine has {_lacking(bool(java), bool(jars), home, only)}."
+        f" {_PACKAGES}. Or install podman. Or name a ZooKeeper that runs elsewhere: -e zookeeper=HOST:PORT"
     )
+
+
+def _lacking(java: bool, jars: bool, home: str, only: str) -> str:
+    """Return ``no Java, and no podman or docker``."""
+    if only in ("podman", "docker"):
+        return f"no {only} (zookeeper_way)"
+    what = "no Java" if jars else "no ZooKeeper" if java else "neither Java nor ZooKeeper"
+    where = f" in {home}" if home and not jars else ""
+    return f"{what}{where}" if only else f"{what}{where}, and no podman or docker"
 
 
 def class_path(home: str = "") -> str:
@@ -195,7 +205,7 @@ class PrivateZooKeeper:
             said = (ran.stderr or ran.stdout).strip()[-500:]
             raise StoreError(
                 f"{way.kind} does not start the image {IMAGES[way.kind]}: {said}. Can this user run containers, and"
-                f" is the registry reached? Or use Java: sudo {_PACKAGES}"
+                f" is the registry reached? Or use Java. {_PACKAGES}"
             )
 
     def _last_words(self, way: Way) -> str:

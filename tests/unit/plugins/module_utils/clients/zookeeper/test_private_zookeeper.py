@@ -58,6 +58,13 @@ def test_without_a_way_one_command_is_told(home, where, programs, told):
     assert "-e zookeeper=HOST:PORT" in str(caught.value)
 
 
+def test_without_the_way_that_was_named_only_that_one_is_told(home):
+    with pytest.raises(ConfigError, match=r"this machine has no docker \(zookeeper_way\)\. .*-e zookeeper_way=package"):
+        find_way(home, "docker", there("java", "podman"))
+    with pytest.raises(ConfigError, match=r"this machine has no Java\. "):
+        find_way(home, "java", there("podman"))
+
+
 def test_the_usual_places_of_an_unpacked_zookeeper(home, monkeypatch):
     monkeypatch.setenv("ZOOKEEPER_HOME", home)
     assert class_path() == f"{home}/lib/*"
