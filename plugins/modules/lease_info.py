@@ -94,7 +94,7 @@ leases:
       type: int
     expires_in:
       description:
-        - Seconds until the first node of the lease is given back, by the records of the nodes and C(max-hold-age).
+        - Seconds until the first node of the lease is released, by the records of the nodes and C(max-hold-age).
           Before there are nodes, seconds until the first request is deleted.
         - V(0) when a node of the lease has expired or is gone, null when nothing limits the lease.
       type: float

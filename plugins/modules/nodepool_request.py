@@ -157,7 +157,7 @@ options:
       - With this option the module ends in good order after a signal, and when C(ansible-playbook) was killed. Repeat
         the task to continue.
       - With O(state=absent) the module deletes the servers of the lease and waits until they are gone, also those that
-        are still booting or that an earlier run gave back. O(wait) has no effect then.
+        are still booting or that an earlier run released. O(wait) has no effect then.
       - The servers of other leases that are over are deleted, too. The module waits for them for 30 seconds at most.
       - Fails at once when every provider that offers the labels refuses the login or cannot be used.
       - Has no effect with O(state=present) and O(wait=false).

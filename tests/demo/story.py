@@ -188,7 +188,7 @@ class Story:
     # -- back to nothing ----------------------------------------------------------------------------------------
 
     def _release(self, *, keep: bool) -> None:
-        with self._screen.step("Give them back" + (" (the lease stays)" if keep else "")):
+        with self._screen.step("Release them" + (" (the lease stays)" if keep else "")):
             self._screen.say(f"{len(self._requestor.give_back())} nodes used and unlocked")
             if not keep:
                 lease = self._playbook("release", "nodes.yml", f"nodes_name={LEASE}", "nodes_state=absent")

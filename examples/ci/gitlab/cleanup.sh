@@ -3,7 +3,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# GitLab's custom executor, cleanup_exec: give the node back. GitLab Runner calls it whatever happened before, also when
+# GitLab's custom executor, cleanup_exec: release the node. GitLab Runner calls it whatever happened before, also when
 # prepare.sh failed or the job was canceled.
 set -euo pipefail
 

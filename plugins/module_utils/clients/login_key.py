@@ -36,9 +36,11 @@ class LoginKey:
 def named_key(path: str) -> LoginKey:
     """Return the key pair that a path names: of its public or of its private half.
 
-    :raises ConfigError: one of the halves cannot be read.
+    :raises ConfigError: one of the halves cannot be read, or ssh would refuse the private one.
     """
     private = path.removesuffix(".pub")
+    if _is_open_to_others(private):
+        raise ConfigError([f"{private}: other users may read this key, so ssh refuses it: type chmod 600 {private}"])
     return LoginKey(private, read_public_key(f"{private}.pub"))
 
 
@@ -104,8 +106,19 @@ def made_key(folder: str) -> LoginKey:
     return LoginKey(private, read_public_key(f"{private}.pub"), own=False)
 
 
+def _is_open_to_others(private: str) -> bool:
+    """Return True for a key of this user for which others have rights: ssh ignores it."""
+    try:
+        found = os.stat(private)
+    except OSError:
+        return False
+    return found.st_uid == os.getuid() and bool(found.st_mode & 0o077)
+
+
 def _opens(private: str) -> bool:
-    """Return True if the private key can be read without a passphrase."""
+    """Return True if ssh reads the private key without a passphrase."""
+    if _is_open_to_others(private):
+        return False
     try:
         _asyncssh().read_private_key(private)
     except Exception:  # whatever is wrong with it: it cannot be used without a question

@@ -12,7 +12,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..clients.zookeeper.private_zookeeper import find_way
 from ..cycles.quickstart.folder_notes import Notes
-from ..cycles.quickstart.prepare import prepare, private_zookeeper
+from ..cycles.quickstart.prepare import check_port, prepare, private_zookeeper
 from ..cycles.quickstart.remove import remove
 from ..cycles.quickstart.wish import QuickstartWish
 from ..model.errors import ConfigError
@@ -79,6 +79,8 @@ def _zookeeper(module: AnsibleModule, wish: QuickstartWish, progress: Progress) 
     if module.check_mode:
         changed = starts != server.answers()
     elif starts:
+        if not server.answers():
+            check_port(notes)
         changed = server.start(find_way(wish.zookeeper_home, wish.zookeeper_way))
     else:
         changed = server.stop()

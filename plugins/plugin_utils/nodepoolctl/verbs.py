@@ -89,7 +89,7 @@ class Verb:
         return DONE
 
     def _lease(self) -> int:
-        """Lease nodes, and give them back when a signal asks for the end."""
+        """Lease nodes, and release them when a signal asks for the end."""
         try:
             return self._once()
         except Interrupted as signalled:
@@ -97,14 +97,14 @@ class Verb:
         except Stopped:  # the launcher in this process has taken the signal
             number = signal.SIGINT
         name = self.options["name"]
-        stderr(f"interrupted: lease {name} is being given back; interrupt again to leave it")
+        stderr(f"interrupted: lease {name} is being released; interrupt again to leave it")
         try:
             self.ask(commands.LEASE, {"state": "absent"})
         except (Interrupted, NodepoolError) as problem:
             why = f" ({problem})" if isinstance(problem, NodepoolError) else ""
-            stderr(f"lease {name} stays until it expires{why}; to give it back: {PROGRAM} release {name}")
+            stderr(f"lease {name} stays until it expires{why}; to release it: {PROGRAM} release {name}")
         else:
-            stderr(f"lease {name} was given back")
+            stderr(f"lease {name} was released")
         return SIGNALLED + number
 
     def _watch(self, seconds: float) -> None:

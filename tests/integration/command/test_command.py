@@ -54,8 +54,8 @@ def test_a_lease_from_a_shell(site: Site, ctl) -> None:
     assert longer.returncode == 0, longer.stderr
     assert all(node["expires_at"] > time.time() + 1000 for node in json.loads(longer.stdout)["nodes"])
     released = ctl("release web")
-    assert (released.returncode, released.stdout) == (0, "given back\n")
-    assert ctl("release web").stdout == "nothing to give back\n"
+    assert (released.returncode, released.stdout) == (0, "released\n")
+    assert ctl("release web").stdout == "nothing to release\n"
 
 
 def test_nodes_and_requests_by_hand(site: Site, ctl) -> None:
@@ -119,7 +119,7 @@ def test_an_interrupted_lease_is_given_back(number, site: Site) -> None:
     finally:
         process.kill()
     assert (process.returncode, out) == (128 + number, "")
-    assert "lease web was given back" in err
+    assert "lease web was released" in err
     assert site.launcher.documents("requests") == {} and site.launcher.documents("stackci/leases") == {}
 
 

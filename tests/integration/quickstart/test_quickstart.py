@@ -9,6 +9,7 @@ import json
 import os
 import pwd
 import shlex
+import socket
 import subprocess
 import sys
 import venv
@@ -107,7 +108,7 @@ def keypairs(cloud: SimCloud) -> int:
 def test_from_clouds_yaml_to_a_node_and_back(newcomer: Newcomer) -> None:
     shown = fine(newcomer.play(quickstart_command="echo I am $(whoami)"))
     assert f"The node said: I am {USER}" in shown
-    assert "Remove all:" in shown
+    assert f"-e state=absent -e nodepool_clouds_config={newcomer.cloud.clouds_yaml}" in shown
     text = newcomer.config.read_text("utf-8")
     assert "image-name: Debian 12" in text and "networks: [private]" in text and "flavor-name: small" in text
     assert newcomer.cloud.servers("mycloud") == []
@@ -126,6 +127,12 @@ def test_from_clouds_yaml_to_a_node_and_back(newcomer: Newcomer) -> None:
 
     fine(newcomer.play(state="stopped"))
     assert not private_zookeeper(newcomer.notes).answers()
+    with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        other.bind(("127.0.0.1", newcomer.notes.port))
+        other.listen()
+        busy = newcomer.play(state="started")
+    assert busy.returncode != 0 and f"which zookeeper-servers in {newcomer.config} names" in busy.stdout
     fine(newcomer.play(state="started"))
     assert private_zookeeper(newcomer.notes).answers()
 

@@ -52,6 +52,6 @@ def test_machines_until_six_by_the_commands_of_the_page(ci: Pool) -> None:
         told = " ".join(said[seen].split())
         assert "alice" in told and "looks at a boot that fails" in told
     assert re.search(r" 20:00:\d\d \|", said["nodepoolctl extend acceptance-42"])
-    assert "given back" in said["nodepoolctl release acceptance-42"]
+    assert "released" in said["nodepoolctl release acceptance-42"]
     assert "| hold " in next(out for line, out in said.items() if line.startswith("nodepoolctl hold"))
     assert ci.leases() == []

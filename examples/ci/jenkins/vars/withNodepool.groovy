@@ -2,7 +2,7 @@
 // GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * A step of a shared library: lease nodes, run the body with them, and give them back whatever happens.
+ * A step of a shared library: lease nodes, run the body with them, and release them whatever happens.
  *
  *   withNodepool(labels: ['debian-12', 'debian-12'], expires: 3600) { lease ->
  *     sh "nodepoolctl ssh ${lease.name} uname -a"
@@ -24,7 +24,7 @@ def call(Map options, Closure body) {
         )
         return body([name: name, nodes: readJSON(text: answer).nodes])
     } finally {
-        sh(label: 'Give the nodes back', script: "nodepoolctl release -- ${quoted(name)}")
+        sh(label: 'Release the nodes', script: "nodepoolctl release -- ${quoted(name)}")
     }
 }
 

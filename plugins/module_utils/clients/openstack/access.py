@@ -38,6 +38,11 @@ class CloudAccess:
         self._rest = rest
         self._listed = listed
 
+    @property
+    def has_neutron(self) -> bool:
+        """True when the catalog has a network service."""
+        return self._rest.has("network")
+
     def list_images(self) -> list[Image]:
         """Return all images that the project sees in glance's ordinary list."""
         return self._listed("image", "/images", "images", shapes.image_from)

@@ -192,7 +192,7 @@ def load_cloud_entry(
         if cloud not in names:
             raise CloudAuthError(
                 f"provider {provider}: {path} has no entry {cloud!r} under 'clouds'; it has"
-                f" {', '.join(names) or 'none'}: correct 'cloud' of the provider or add the entry",
+                f" {', '.join(names) or 'none'}: correct cloud of the provider, or add the entry",
                 provider=provider,
             )
         with warnings.catch_warnings():
@@ -268,7 +268,8 @@ def _readable_file(provider: str, clouds_config: str | None) -> str:
         raise CloudAuthError(f"provider {provider}: {path} {why}: correct the file", provider=provider)
     looked = ", ".join(dict.fromkeys(path for path in candidates if path.endswith(".yaml")))
     raise CloudAuthError(
-        f"provider {provider}: no clouds.yaml was found ({looked}): create one, or set the path to it",
+        f"provider {provider}: no clouds.yaml was found ({looked}): create one, or name its path"
+        " (clouds_config of a module, nodepool_clouds_config of a playbook, or OS_CLIENT_CONFIG_FILE)",
         provider=provider,
     )
 

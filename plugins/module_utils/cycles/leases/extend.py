@@ -57,7 +57,7 @@ def extend(
             since = now if node.state_time is None else node.state_time
             if max_hold_age and now + spec.expires - since > max_hold_age + SAME:
                 raise LeaseError(
-                    f"lease {spec.name}: max-hold-age of the configuration gives node {node.id} back in"
+                    f"lease {spec.name}: max-hold-age of the configuration releases node {node.id} in"
                     f" {max(0.0, since + max_hold_age - now):.0f} s: a lease cannot last longer"
                 )
         if lease is not None and changing and not preview:

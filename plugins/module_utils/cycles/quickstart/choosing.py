@@ -20,7 +20,7 @@ from ...launching.first_choices import (
 from ...launching.first_config import FirstPlan
 from ...model.cloud import SecurityGroup
 from ...model.config.types import Provider
-from ...model.errors import CloudError
+from ...model.errors import CloudError, wrong
 from ...model.resources import Limits
 from ..frame.cycle_options import ConfigOptions
 from .folder_notes import PREFIX, Notes
@@ -77,6 +77,11 @@ def decide(
 
 def _network(wish: QuickstartWish, client: CloudClient, left: Limits) -> FirstNetwork | None:
     networks = client.list_networks()
+    if not networks and client.access.has_neutron:
+        raise wrong(
+            "the project sees no network: create one with a subnet, and a router to an external network (openstack"
+            " network create, subnet create, router create)"
+        )
     try:
         routes = client.access.list_routes()
     except CloudError:

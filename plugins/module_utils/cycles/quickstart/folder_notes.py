@@ -18,6 +18,7 @@ from ...model.errors import ConfigError
 
 FILE = "quickstart.json"
 PREFIX = "stackci-quickstart"
+_ELSE = "or name another folder with -e quickstart_folder=FOLDER"
 
 
 @dataclass
@@ -80,7 +81,7 @@ class Notes:
         except (OSError, ValueError, AttributeError) as problem:
             why = getattr(problem, "strerror", None) or "it is damaged"
             raise ConfigError(
-                [f"{notes.path}: cannot be read: {why}: it notes what was made; correct it, or name another folder"]
+                [f"{notes.path}: cannot be read: {why}: it notes what was made; correct it, {_ELSE}"]
             ) from problem
         return cls(**{**fitting, "folder": folder})
 
@@ -92,7 +93,7 @@ class Notes:
         try:
             os.makedirs(self.folder, mode=0o700, exist_ok=True)
         except OSError as problem:
-            raise ConfigError([f"{self.folder}: cannot be made: {problem.strerror}: name another folder"]) from problem
+            raise ConfigError([f"{self.folder}: cannot be made: {problem.strerror}: make it, {_ELSE}"]) from problem
         write_private(self.path, json.dumps({**asdict(self), "folder": ""}, indent=1) + "\n")
 
     def write_file(self, name: str, text: str) -> bool:

@@ -160,15 +160,24 @@ def _start(wish: QuickstartWish, notes: Notes, say: Say) -> bool:
         return False
     if not notes.port or not is_free(notes.port):
         if notes.port and os.path.exists(notes.at(NODEPOOL_YAML)):
-            raise wrong(
-                f"port {notes.port} of {HOST}, which zookeeper-servers in {notes.at(NODEPOOL_YAML)} names, is used by"
-                " another program: end that program"
-            )
+            check_port(notes)
         notes.port = free_port()
         notes.write()
     way = find_way(wish.zookeeper_home, wish.zookeeper_way)
     say(f"starting a private ZooKeeper as {way} on {HOST}:{notes.port}")
     return private_zookeeper(notes).start(way)
+
+
+def check_port(notes: Notes) -> None:
+    """Check that no other program has the port of a private ZooKeeper that does not run.
+
+    :raises ConfigError: one has.
+    """
+    if not is_free(notes.port):
+        raise wrong(
+            f"port {notes.port} of {HOST}, which zookeeper-servers in {notes.at(NODEPOOL_YAML)} names, is used by"
+            " another program: end that program"
+        )
 
 
 def _with_servers(plan: FirstPlan, wish: QuickstartWish, notes: Notes) -> FirstPlan:

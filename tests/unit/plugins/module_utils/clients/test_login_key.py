@@ -45,6 +45,15 @@ def test_a_key_of_ones_own_that_needs_no_passphrase(tmp_path):
     assert named_key(f"{path}.pub") == named_key(path) == found
 
 
+def test_a_key_that_ssh_would_refuse_is_told_and_not_chosen(tmp_path):
+    path = write_pair(tmp_path, "id_ed25519")
+    assert usable_own_key(str(tmp_path)) is not None
+    Path(path).chmod(0o640)
+    assert usable_own_key(str(tmp_path)) is None
+    with pytest.raises(ConfigError, match=f"chmod 600 {path}"):
+        named_key(f"{path}.pub")
+
+
 def test_a_key_that_the_agent_has(tmp_path, monkeypatch):
     path = write_pair(tmp_path, "id_ed25519", "secret")
     agent = tmp_path / "ssh-add"

@@ -115,7 +115,7 @@ def test_a_signal_gives_the_lease_back(number, capsys):
     assert code == 128 + number
     assert [options.get("state") for _work, options in modules.calls] == [None, "absent"]
     assert modules.calls[1][1]["launch"], "without a launcher nobody else deletes the servers"
-    assert "lease web was given back" in capsys.readouterr().err
+    assert "lease web was released" in capsys.readouterr().err
 
 
 def test_a_signal_that_the_launcher_took_gives_the_lease_back(capsys):
@@ -147,7 +147,7 @@ def test_why_is_text_for_people_and_facts_for_programs(capsys):
 
 
 def test_a_verb_without_rows_says_what_it_did(capsys):
-    for changed, text in ((True, "given back\n"), (False, "nothing to give back\n")):
+    for changed, text in ((True, "released\n"), (False, "nothing to release\n")):
         end("release web", {"changed": changed, "nodes": []})
         assert capsys.readouterr().out == text
 

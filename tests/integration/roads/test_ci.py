@@ -1,0 +1,133 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Somebody uses GitLab or Jenkins and has docs/ci.md: its commands set an empty machine up, then a job is run."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.integration.roads.conftest import Pool
+from tests.support.ansible_run import BIN, ROOT
+from tests.support.examples import blocks, lines_of
+
+GROOVY = shutil.which("groovy")
+SETTING_UP = list(blocks(ROOT / "docs" / "ci.md", "shell"))
+JOB = next(blocks(ROOT / "docs" / "ci" / "gitlab.md", "yaml"))
+STEP = next(blocks(ROOT / "docs" / "ci" / "jenkins.md", "groovy"))
+HARNESS = """
+// Stands for Jenkins: the steps that the library and the page's pipeline call.
+def shell = new GroovyShell(new Binding([env: [BUILD_TAG: 'jenkins-main-7']]))
+def run = { script ->
+    def process = new ProcessBuilder('bash', '-ec', script).redirectError(ProcessBuilder.Redirect.INHERIT).start()
+    String out = process.inputStream.text
+    if (process.waitFor() != 0) { throw new RuntimeException('script returned ' + process.exitValue()) }
+    return out
+}
+def library = shell.parse(new File(args[0]))
+library.metaClass.sh = { Map given -> run(given.script) }
+library.metaClass.readJSON = { Map given -> new groovy.json.JsonSlurper().parseText(given.text) }
+def pipeline = shell.parse(new File(args[1]))
+pipeline.metaClass.withNodepool = { Map given, Closure body -> library.call(given, body) }
+pipeline.metaClass.sh = { String script -> print run(script) }
+pipeline.metaClass.echo = { text -> println 'ADDRESS ' + text }
+pipeline.run()
+"""
+
+
+class Machine:
+    """An agent's machine that was set up by the page. Its folders are below the test's own."""
+
+    def __init__(self, ci: Pool) -> None:
+        self.ci = ci
+        self.root = ci.folder / "machine"
+        self.library = self.root / "usr" / "local" / "lib" / "nodepool"
+        (self.root / "opt").mkdir(parents=True)
+        (self.root / "usr" / "local" / "bin").mkdir(parents=True)
+        # The command of the checkout, which other tests use, must not help.
+        (ci.folder / "bin" / "nodepoolctl").unlink()
+        self.environment = {"PATH": f"{self.root}/usr/local/bin:/usr/bin:/bin", "PYTHONPATH": ""}
+        self.environment |= {"ANSIBLE_COLLECTIONS_PATH": str(self.root / "none")}
+
+    def placed(self, text: str) -> str:
+        """The text with this machine's folders in the place of the page's."""
+        for folder in ("/opt/nodepool", "/usr/local/"):
+            text = text.replace(folder, f"{self.root}{folder}")
+        return text
+
+    def set_up(self) -> str:
+        """Run the page's commands. Libraries are lent by this environment in the place of a package index."""
+        theirs = next(path for path in sys.path if path.endswith("site-packages"))
+        script = self.placed("\n".join(SETTING_UP))
+        assert script.count("/bin/pip install") == 2
+        place = f"{self.root}/opt/nodepool/bin/"
+        site = f"$({place}python -c 'import site; print(site.getsitepackages()[0])')"
+        script = script.replace(f"{place}pip install ansible-core", f"echo {theirs} >{site}/lent.pth")
+        script = script.replace(f"{place}pip install -r ", "test -e ")
+        script = script.replace("/bin/ansible-galaxy", "/bin/python -m ansible galaxy")
+        code, out = self.ci.run("bash", "-euc", script, env=self.environment)
+        assert code == 0, out
+        return out
+
+    def run(self, *words: str | Path, **environment: str) -> tuple[int, str]:
+        """Run a program of this machine."""
+        return self.ci.run(*words, env={**self.environment, **environment})
+
+
+@pytest.fixture
+def machine(ci: Pool) -> Machine:
+    words: list[str | Path] = [BIN / "ansible-galaxy", "collection", "build", ROOT, "--output-path", ci.folder]
+    subprocess.run(words, check=True, timeout=180, capture_output=True, env=ci.environment)
+    made = Machine(ci)
+    assert "| Name " in made.set_up()
+    return made
+
+
+@pytest.mark.long
+def test_a_job_of_gitlab_by_the_pages(machine: Machine, ci: Pool) -> None:
+    job: dict[str, Any] = next(iter(yaml.safe_load(JOB).values()))
+    text = (machine.library / "gitlab" / "config.toml").read_text("utf-8")
+    (runner,) = tomllib.loads(machine.placed(text))["runners"]
+    custom, given = runner["custom"], {"BUILD_FAILURE_EXIT_CODE": "41", "SYSTEM_FAILURE_EXIT_CODE": "42"}
+    given |= {"CUSTOM_ENV_CI_JOB_ID": "7", "CUSTOM_ENV_CI_JOB_IMAGE": job["image"], "CUSTOM_ENV_CI_JOB_TIMEOUT": "900"}
+    code, out = machine.run(custom["config_exec"], **given)
+    assert code == 0, out
+    given |= json.loads(out)["job_env"]
+    code, out = machine.run(custom["prepare_exec"], **given)
+    assert code == 0 and ci.leases() == ["gitlab-7"], out
+    script = ci.folder / "step_script"
+    # The job's own commands need its sources: make is told where they are.
+    script.write_text("\n".join(["cd $(mktemp -d)", "printf 'test:\\n\\t@echo tested' >Makefile", *job["script"]]))
+    code, out = machine.run(custom["run_exec"], script, "step_script", **given)
+    assert (code, out.strip().splitlines()[-1:]) == (0, ["tested"]), out
+    assert machine.run(custom["cleanup_exec"], **given)[0] == 0
+    assert ci.leases() == [] and ci.empty()
+
+
+@pytest.mark.long
+@pytest.mark.skipif(GROOVY is None, reason="needs groovy (Debian package groovy, the version that Jenkins has)")
+def test_a_step_of_jenkins_by_the_pages(machine: Machine, ci: Pool) -> None:
+    for name, text in (("harness", HARNESS), ("page", STEP)):
+        (ci.folder / f"{name}.groovy").write_text(text, "utf-8")
+    library = machine.library / "jenkins" / "vars" / "withNodepool.groovy"
+    code, out = machine.run(str(GROOVY), ci.folder / "harness.groovy", library, ci.folder / "page.groovy")
+    assert code == 0 and "Linux" in out and "ADDRESS 127." in out, out
+    assert ci.leases() == []
+
+
+def test_every_line_of_the_table_leads_to_a_page() -> None:
+    """The four users have one line each, and its page has something to type."""
+    rows = [line for line in (ROOT / "docs" / "README.md").read_text("utf-8").splitlines() if line.startswith("| ")]
+    assert len(rows) == 1 + 4
+    for page in ("README.md", "docs/ci.md", "docs/command.md", "docs/migration.md"):
+        assert lines_of(page), page
+        assert Path(page).name in "".join(rows)
