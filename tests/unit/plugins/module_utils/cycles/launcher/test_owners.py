@@ -21,11 +21,12 @@ from tests.support.owner_case import (
     TENANT,
     creates,
     failed,
+    guard,
     most_within,
     refusing,
     served,
 )
-from tests.support.virtual_cloud import Fate, Machine
+from tests.support.virtual_cloud import FLAVORS, Fate, Machine
 from tests.support.world import Habit, World, label, one_provider, provider_document, site
 
 # -- what is used up --------------------------------------------------------------------------------------------------
@@ -332,13 +333,33 @@ def test_nobody_fails_while_nova_breaks_over_all_creates():
 # -- one bad among nine good ------------------------------------------------------------------------------------------
 
 
+BAD_LABELS: dict[str, dict[str, Any]] = {
+    "user data": {"userdata": "x" * 70_000},
+    "flavor": {"flavor-name": "tiny"},
+    "failing boots": {"flavor-name": "tiny"},
+}
+"""What is wrong with a label of which nothing is wrong with the others. nova refuses the flavor."""
+BAD_TENANTS = {"long name": "t" * 300}
+
+
+def spoil(world: World, bad: str) -> None:
+    """Have the cloud do what shows that something is bad."""
+    cloud = world.clouds["east"]
+    cloud.flavors = (*FLAVORS, Flavor("f0", "tiny", 1, 512))
+    if bad == "flavor":
+        guard(world, lambda spec: refusing("Odd flavor")() if spec.flavor_id == "f0" else None)
+    if bad == "failing boots":
+        cloud.fate = lambda machine: Fate("ERROR", "odd", 5.0) if machine.flavor.name == "tiny" else Fate()
+
+
 def crowd(bad: str) -> list[float]:
     """Nine good tenants or labels ask every 20 s for ten minutes, a bad one every 6 s; the waits of the good ones."""
     names = [f"label{number}" for number in range(10)]
     flavors = ["small", "medium", "large"]
     labels = [label(name, flavors[at % 3], **TENANT) for at, name in enumerate(names[1:])]
-    labels.append(label(names[0], "small", **(TENANT if bad != "label" else {"userdata": "x" * 70_000})))
+    labels.append({**label(names[0], "small", **TENANT), **BAD_LABELS.get(bad, {})})
     with World(site(provider_document("east", {"name": "main", "labels": labels}))) as world:
+        spoil(world, bad)
         world.start()
         good: list[str] = []
         start = world.agenda.now
@@ -347,9 +368,9 @@ def crowd(bad: str) -> list[float]:
             if turn % 3 == 0:
                 name = names[1 + (turn // 3) % 9]
                 good.append(world.request(name, tenant_name=name, habit=Habit(work=lambda chance: 30.0)))
-            if bad == "tenant" and turn % 2 == 0:
-                world.request("label1", tenant_name="t" * 300)
-            elif bad == "label" and turn % 2 == 0:
+            if bad in BAD_TENANTS and turn % 2 == 0:
+                world.request("label1", tenant_name=BAD_TENANTS[bad])
+            elif bad in BAD_LABELS and turn % 2 == 0:
                 world.request("label0", tenant_name="t")
             turn += 1
             world.run(3)
@@ -357,7 +378,7 @@ def crowd(bad: str) -> list[float]:
         return sorted(world.fulfilled[request] - world.asked[request] for request in good)
 
 
-@pytest.mark.parametrize("bad", ["tenant", "label"])
+@pytest.mark.parametrize("bad", [*BAD_TENANTS, *BAD_LABELS])
 def test_nine_good_ones_wait_no_longer_beside_a_bad_one(bad):
     alone, beside = crowd(""), crowd(bad)
     at = int(0.99 * (len(alone) - 1))
