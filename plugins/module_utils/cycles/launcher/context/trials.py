@@ -96,6 +96,14 @@ class Trials:
             store.own.put(_path(provider), self.counts[provider].document())
         self._changed.clear()
 
+    def leave(self, store: Store, provider: str) -> None:
+        """Store the figures of a provider that another launcher takes over now, and forget them: it writes them now."""
+        if provider in self._changed:
+            store.own.put(_path(provider), self.counts[provider].document())
+        self.counts.pop(provider, None)
+        self._changed.discard(provider)
+        self._unjudged.discard(provider)
+
     def drop(self) -> None:
         """Forget all figures, as other cycles may act for the providers from now on."""
         for known in (self.counts, self._begun, self._together, self._changed, self._unjudged):

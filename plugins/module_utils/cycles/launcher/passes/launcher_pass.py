@@ -169,6 +169,7 @@ class LauncherPass:
         self._deletions.drop_provider(actor)
         self._removals.drop_provider(actor)
         self._sweeps.drop_provider(name)
+        self._context.trials.leave(self._context.store, name)
         self._context.store.catch_up()
         self._takeover.hand_over(now)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.context.trials import Trials
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.context.trials import Ended, Trials
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.build_verdict import APPROVED, HAND
 from tests.support.build_case import build_id, upload, uploaded
 from tests.support.virtual_cloud import Fate, Machine
@@ -244,3 +244,18 @@ def test_without_a_second_build_a_node_costs_no_call_and_no_write(monkeypatch: p
     assert 0 < mine <= 5
     monkeypatch.setattr(Trials, "ended", lambda self, what, now: None)
     assert seen() == (calls, others, 0)
+
+
+def test_a_launcher_that_leaves_a_provider_stores_its_figures_and_never_writes_them_again() -> None:
+    with World(uploaded()) as world:
+        trials, ended = Trials(), Ended("east", "built", build_id(1), "small", "ready", 1.0)
+        trials.ended(ended, 2.0)
+        trials.leave(world.store, "east")
+        assert figures(world, 1) == {"ready": 1}
+        other = Trials()
+        other.learn(world.store, "east")
+        other.ended(ended, 3.0)
+        other.save(world.store, 100.0)
+        trials.save(world.store, 200.0, every=0.0)
+        assert trials.judge(lambda image, provider: [], lambda image: {}, 200.0) == []
+        assert figures(world, 1) == {"ready": 2}
