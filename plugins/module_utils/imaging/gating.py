@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ..model.build_verdict import APPROVED
+from ..model.build_verdict import APPROVED, HELD
 from ..model.config.gate_labels import gate_of, providers_that_test
 from ..model.gate import PASSED, PROMOTED
 from ..model.image import Build, Upload, UploadState
@@ -78,7 +78,9 @@ def is_overtaken(view: ImagesView, upload: Upload) -> bool:
 
 
 def kept_with_gate(view: ImagesView, state: ImageState, most: int) -> list[Build]:
-    """Return the builds of an image with a gate that are kept: the newest one, and those tested, *most* of them."""
+    """Return the builds of an image with a gate that are kept: the newest one, those tested, *most* of them, and those
+    that a person holds."""
     ready = state.ready_builds
     tested = [build for build in ready if is_tested(view, state, build.id) and state.is_usable(build.id, view.now)]
-    return [build for build in ready if build in ready[:1] or build in tested[:most]]
+    held = [build for build in ready if state.verdict(build.id).state == HELD]
+    return [build for build in ready if build in ready[:1] or build in tested[:most] or build in held]

@@ -143,3 +143,8 @@ def test_an_untested_build_counts_in_addition():
     uploads = [upload(1, provider="cloud2"), upload(2, provider="cloud2")]
     world = seen(build(1), build(2), build(3), uploads=uploads)
     assert [each.id for each in kept_builds(world, world.image("debian"))] == [build_id(3), build_id(2), build_id(1)]
+
+
+def test_a_build_that_a_person_holds_is_kept():
+    world = seen(build(1), build(2), build(3), uploads=[upload(1, provider="cloud2")], verdicts=approved(2, "held"))
+    assert build(2) in kept_builds(world, world.image("debian"))
