@@ -152,6 +152,7 @@ class CloudClient:
                 "compute", "/servers/detail", "servers", shapes.server_from, params=params, microversion=version
             )
         )
+        self._rest.remarks.put("status of servers", shapes.status_remark(servers))
         return self._with_sizes(servers)
 
     def _with_microversion(self, read: Callable[[str | None], T]) -> T:

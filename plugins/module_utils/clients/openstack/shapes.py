@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -52,6 +52,8 @@ CINDER_LIMITS = (
     (VOLUME_GB, "maxTotalVolumeGigabytes", "totalGigabytesUsed"),
 )
 SSH_PORT = 22
+UNKNOWN = "UNKNOWN"
+"""The status of a server whose cell does not answer; here also of one without a status."""
 NEUTRON_QUOTAS = ((PORTS, "port"), (FLOATING_IPS, "floatingip"))
 
 
@@ -66,7 +68,7 @@ def server_from(document: Json) -> Server:
     return Server(
         id=server_id,
         name=_said(document, "name"),
-        status=(_said(document, "status") or "UNKNOWN").upper(),
+        status=(_said(document, "status") or UNKNOWN).upper(),
         metadata=_or_none(lambda: json_values.texts(document, "metadata")) or {},
         addresses=tuple(_addresses(document.get("addresses"))),
         task_state=_said(document, "OS-EXT-STS:task_state") or None,
@@ -82,6 +84,17 @@ def server_from(document: Json) -> Server:
         launched_at=_said(document, "OS-SRV-USG:launched_at") or None,
         access_ipv4=_said(document, "accessIPv4"),
         access_ipv6=_said(document, "accessIPv6"),
+    )
+
+
+def status_remark(servers: Sequence[Server]) -> str:
+    """Return what to tell of servers whose status nobody knows, "" when there are none."""
+    unknown = sum(1 for server in servers if server.status == UNKNOWN)
+    if not unknown:
+        return ""
+    return (
+        f"GET /servers/detail: {unknown} of {len(servers)} servers have no status, or the status {UNKNOWN}, and are"
+        " waited for: ask the operators of the cloud whether a cell of nova is down"
     )
 
 

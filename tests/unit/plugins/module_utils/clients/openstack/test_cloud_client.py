@@ -304,6 +304,20 @@ def test_a_catalog_that_cannot_be_read_is_told_in_our_words_and_read_anew(cloud,
     assert client.list_flavors() == []
 
 
+def test_servers_without_a_status_are_told_until_they_have_one(cloud, make_client) -> None:
+    cloud.on(
+        "GET",
+        "/v2.1/servers/detail",
+        (200, {"servers": [{"id": "1", "status": None}, {"id": "2", "status": "ACTIVE"}]}),
+        (200, {"servers": [{"id": "1", "status": "ACTIVE"}]}),
+    )
+    client = make_client()
+    assert [server.status for server in client.list_servers()] == ["UNKNOWN", "ACTIVE"]
+    assert any("1 of 2 servers have no status" in text for text in client.remarks().values())
+    client.list_servers()
+    assert not any("status" in text for text in client.remarks().values())
+
+
 def test_a_service_that_moves_is_called_at_its_new_place_with_the_next_token(cloud, make_client) -> None:
     for path in ("/v2.1", "/new/v2.1"):
         cloud.on("GET", f"{path}/flavors/detail", (200, {"flavors": []}))
