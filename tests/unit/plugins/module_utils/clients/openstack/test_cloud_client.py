@@ -3,7 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
-import contextlib
 import math
 import threading
 from typing import Any
@@ -262,48 +261,6 @@ def test_a_cloud_without_cinder_and_neutron_is_fine(cloud, make_client) -> None:
     assert client.list_networks() == []
 
 
-def test_names_of_networks_cannot_be_looked_up_without_neutron(cloud, make_client) -> None:
-    cloud.catalog = cloud.catalog[:1]
-    with pytest.raises(CloudAuthError, match="no service 'network' in region"):
-        make_client().list_networks(needed=True)
-
-
-def test_a_service_that_the_catalog_gets_later_is_found_with_the_next_token(cloud, make_client, monkeypatch) -> None:
-    """A token keeps its catalog, and lives for hours."""
-    later, now = cloud.catalog, [1000.0]
-    cloud.catalog = later[1:]
-    cloud.on("GET", "/v2.1/flavors/detail", (200, {"flavors": []}))
-    client = make_client()
-    client._rest._login._clock = lambda: now[0]
-    for _try in range(10):
-        with pytest.raises(CloudAuthError, match="no service 'compute'"):
-            client.list_flavors()
-    assert cloud.tokens <= 2, "no login for each try"
-    cloud.catalog = later
-    now[0] += 60.0
-    with pytest.raises(CloudAuthError):
-        client.list_flavors()
-    assert client.list_flavors() == []
-
-
-@pytest.mark.parametrize("catalog", [None, 5, [{"type": "compute", "endpoints": None}], [None]])
-def test_a_catalog_that_cannot_be_read_is_told_in_our_words_and_read_anew(cloud, make_client, catalog) -> None:
-    good, now = cloud.catalog, [1000.0]
-    cloud.catalog = catalog
-    cloud.on("GET", "/v2.1/flavors/detail", (200, {"flavors": []}))
-    client = make_client()
-    client._rest._login._clock = lambda: now[0]
-    with pytest.raises(CloudUnavailable) as caught:
-        client.list_flavors()
-    assert "Error" not in str(caught.value) and "check auth_url" in str(caught.value)
-    cloud.catalog = good
-    for _try in range(2):
-        now[0] += 60.0
-        with contextlib.suppress(CloudUnavailable):
-            client.list_flavors()
-    assert client.list_flavors() == []
-
-
 def test_servers_without_a_status_are_told_until_they_have_one(cloud, make_client) -> None:
     cloud.on(
         "GET",
@@ -316,23 +273,6 @@ def test_servers_without_a_status_are_told_until_they_have_one(cloud, make_clien
     assert any("1 of 2 servers have no status" in text for text in client.remarks().values())
     client.list_servers()
     assert not any("status" in text for text in client.remarks().values())
-
-
-def test_a_service_that_moves_is_called_at_its_new_place_with_the_next_token(cloud, make_client) -> None:
-    for path in ("/v2.1", "/new/v2.1"):
-        cloud.on("GET", f"{path}/flavors/detail", (200, {"flavors": []}))
-    client = make_client()
-    client.list_flavors()
-    cloud.catalog = [{**cloud.catalog[0]}, *cloud.catalog[1:]]
-    cloud.catalog[0]["endpoints"] = [
-        {**one, "url": one["url"].replace("/v2.1", "/new/v2.1")} for one in cloud.catalog[0]["endpoints"]
-    ]
-    client._rest._login._access = None
-    client.list_flavors()
-    assert [call for call in cloud.calls() if "flavors" in call] == [
-        "GET /v2.1/flavors/detail",
-        "GET /new/v2.1/flavors/detail",
-    ]
 
 
 @pytest.mark.parametrize("body", ["<html>maintenance</html>", '{"flavors": null}', '{"flavors": [{"id": "1"}]}', ""])
