@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ..model.bounded_text import bounded
+from . import proc
 from .runner_artifacts import FAILURES, complaint, runner_events
 
 PROGRAM = "ansible-runner"
@@ -97,7 +98,7 @@ class PlaybookRun:
             try:
                 stopped = _wait(process, self.timeout, wanted)
             finally:
-                _end(process)
+                _end(process, str(folder / "tmp"))
         artifacts = folder / "artifacts" / IDENT
         self._keep(artifacts / "stdout", folder / "runner.log")
         reason = stopped or ("" if process.returncode == 0 else _reason(artifacts, folder))
@@ -166,16 +167,23 @@ def _wait(process: subprocess.Popen[bytes], timeout: float, wanted: Callable[[],
     return ""
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Stop ansible-runner, which stops its playbook; kill its process group if that takes too long."""
-    if process.poll() is not None:
-        return
-    process.terminate()
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(LEAVE)
-    with contextlib.suppress(OSError):
-        os.killpg(process.pid, signal.SIGKILL)
+def _end(process: subprocess.Popen[bytes], temporary: str) -> None:
+    """Stop ansible-runner, and kill what is left of its playbook, which has sessions of its own.
+
+    :param temporary: the TMPDIR that only the processes of this run have.
+    """
+    if process.poll() is None:
+        process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(LEAVE)
+    if process.poll() is None:
+        with contextlib.suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL)
     process.wait()
+    for pid in proc.processes():
+        if proc.variable(pid, "TMPDIR") == temporary:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
 
 
 def _reason(artifacts: Path, folder: Path) -> str:

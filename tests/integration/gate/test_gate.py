@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.proc import arguments, processes
 from tests.integration.gate.conftest import GatedSite
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.image_case import IMAGE
@@ -199,6 +200,8 @@ def test_a_playbook_that_hangs_is_ended(gated: GatedSite) -> None:
     with gated.site.stay(duration=SECONDS), gated.builder.stay(duration=SECONDS) as cycle:
         eventually(lambda: cycle.told("canary failed: the playbook did not end within 3 s"), SECONDS)
         eventually(lambda: cycle.told("there is no image in use to compare with"), SECONDS)
+    left = [arguments(pid) for pid in processes()]
+    assert not [words for words in left if any("stackci-gate-" in word for word in words)]
 
 
 def test_jobs_can_pin_the_build_before_and_try_the_next_one(gated: GatedSite) -> None:
