@@ -21,7 +21,7 @@ def test_a_pipeline_reads_the_hosts_from_the_job(ci: Pool) -> None:
 
     code, artifacts, out = ci.awx_job("explain", id=node["id"])
     assert code == 0 and artifacts["status_lines"][0].startswith(f"node {node['id']}"), out
-    assert ci.awx_job("status")[1]["status_lines"][0].startswith("PROVIDERS")
+    assert ci.awx_job("status")[1]["status_lines"][0].startswith("ATTENTION")
 
     # In a workflow the artifacts of the lease are variables of the release.
     code, artifacts, out = ci.awx_job("release", lease_name="build-7", lease_labels="debian-12", lease_nodes=[node])
