@@ -19,6 +19,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.known_a
     FAULT,
     HOSTS,
     MEMBERS,
+    SUCCESS_THERE,
     Answer,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model import owner
@@ -74,11 +75,11 @@ TOO_LONG = "Invalid input for field/attribute tenant. Value: ttt. 'ttt' is too l
             owner.CAPACITY,
             (VOLUMES,),
         ),
-        ("Host 'compute-1' is not mapped to any cell", owner.CLOUD, ()),
-        ("Failed to retrieve allocations for resource provider 7", owner.CLOUD, ()),
+        ("Host 'compute-1' is not mapped to any cell", owner.CLOUD, (SUCCESS_THERE,)),
+        ("Failed to retrieve allocations for resource provider 7", owner.CLOUD, (SUCCESS_THERE,)),
         ("Security group 7 could not be found.", owner.LABEL, ()),
-        ("Timed out waiting for a reply to message ID 7", owner.CLOUD, ()),
-        ("Remote error: DBError (pymysql.err.OperationalError)", owner.CLOUD, ()),
+        ("Timed out waiting for a reply to message ID 7", owner.CLOUD, (SUCCESS_THERE,)),
+        ("Remote error: DBError (pymysql.err.OperationalError)", owner.CLOUD, (SUCCESS_THERE,)),
         (
             (
                 "Exceeded maximum number of retries. Exceeded max scheduling attempts 3 for instance 1. Last exception:"
@@ -130,9 +131,9 @@ TOO_LONG = "Invalid input for field/attribute tenant. Value: ttt. 'ttt' is too l
             (HOSTS,),
         ),
         ("Build of instance 1 aborted: Failure prepping block device.", owner.UNKNOWN, ()),
-        ("Connection to keystone host failed: timed out", owner.CLOUD, ()),
-        ("Connection to the hypervisor is broken on host", owner.CLOUD, ()),
-        ("Compute service of compute-3 is unavailable at this time.", owner.CLOUD, ()),
+        ("Connection to keystone host failed: timed out", owner.CLOUD, (SUCCESS_THERE,)),
+        ("Connection to the hypervisor is broken on host", owner.CLOUD, (SUCCESS_THERE,)),
+        ("Compute service of compute-3 is unavailable at this time.", owner.CLOUD, (SUCCESS_THERE,)),
         ("Virtual interface plugin failed", owner.NETWORK, (ADDRESSES,)),
         ("Disk format vhd is not acceptable", owner.IMAGE, ()),
         ("Host does not support guests with NUMA topology set", owner.IMAGE, ()),
