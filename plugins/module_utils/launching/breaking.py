@@ -30,6 +30,8 @@ class Sign:
     :ivar place: pool and label of the launch.
     :ivar print: a fingerprint of all settings of the label.
     :ivar owner: whose fault it is, as far as it is known.
+    :ivar sent: True for a create that was refused in words that no rule knows: it may be about anything that was sent.
+    :ivar tenant: the tenant whose request gave a part of what was sent; "" for none.
     """
 
     text: str = ""
@@ -37,6 +39,8 @@ class Sign:
     place: str = ""
     print: str = ""
     owner: str = IMAGE
+    sent: bool = False
+    tenant: str = ""
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,9 @@ class Breaker(Stored):
     *since*: when the first of them was. *last*: when the last of them was. *owner*: whose fault the last of them was.
     *witnesses*: whose launches failed, at most MOST_WITNESSES. *prints*: fingerprints of the settings with which they
     failed, each behind its pool and label.
+
+    *place*, *tenant*: the pool and label, and the tenant, that all failures share; "" if they share none. Only launches
+    with both are held up. *spared*: another launch with the same image and flavor has succeeded since.
     """
 
     failures: int = 0
@@ -56,6 +63,9 @@ class Breaker(Stored):
     witnesses: list[str] = field(default_factory=list)
     prints: list[str] = field(default_factory=list)
     owner: str = IMAGE
+    place: str = ""
+    tenant: str = ""
+    spared: bool = False
 
     def failed(self, sign: Sign, now: float, needed: int | None = None) -> Breaker:
         """Return the breaker after one more failure. Launches under way when it opened do not keep it open longer.
@@ -64,6 +74,8 @@ class Breaker(Stored):
 
         :param needed: number of failures after which it opens; None: FAILURES.
         """
+        if self.spared and not self.concerns(sign.place, sign.tenant):
+            return Breaker().failed(sign, now, needed)
         witnesses = [*dict.fromkeys([*self.witnesses, sign.witness])][:MOST_WITNESSES]
         others = [item for item in self.prints if not item.startswith(f"{sign.place} ")]
         prints = [*others, f"{sign.place} {sign.print}"][-MOST_WITNESSES:]
@@ -75,6 +87,8 @@ class Breaker(Stored):
             last=now,
             witnesses=witnesses,
             prints=prints,
+            place=self._shared(sign, self.place, sign.place),
+            tenant=self._shared(sign, self.tenant, sign.tenant),
         )
         if now < self.until:
             return known
@@ -83,6 +97,20 @@ class Breaker(Stored):
             return replace(known, failures=failures)
         pause = backoff(failures - needed + 1, first=FIRST, most=MOST)
         return replace(known, failures=failures, until=now + pause)
+
+    def _shared(self, sign: Sign, before: str, there: str) -> str:
+        return there if sign.sent and (not self.failures or before == there) else ""
+
+    def succeeded(self, place: str, tenant: str) -> Breaker | None:
+        """Return the breaker after a launch that succeeded; None: it is closed.
+
+        What succeeds for others says nothing against what was refused of this label or tenant alone.
+        """
+        return None if self.concerns(place, tenant) else replace(self, spared=True)
+
+    def concerns(self, place: str, tenant: str) -> bool:
+        """Return True for launches that share what all those that failed have in common."""
+        return self.place in ("", place) and self.tenant in ("", tenant)
 
     def is_corrected(self, place: str, print_now: str) -> bool:
         """Return True if the settings of this pool and label have changed since they failed."""

@@ -43,6 +43,8 @@ class Seen:
     :ivar label_succeeds: nodes of the same label became ready for others since this launch first failed.
     :ivar others_succeed: nodes with another image or flavor became ready since then.
     :ivar same_for_others: a launch for somebody else failed in the same way, with the same image and flavor.
+    :ivar one_tenant: its create sends data of its request, and all that failed in the same way are of its tenant.
+    :ivar spared: nodes with the same image and flavor became ready for another label or tenant.
     :ivar same_for_all: launches with another image or flavor failed in the same way, and none became ready.
     :ivar forbidden: within the past hour the cloud forbade creates with the same image and flavor to others, too.
     :ivar elsewhere: the same label failed at another provider too, where other labels work.
@@ -56,6 +58,8 @@ class Seen:
     label_succeeds: bool = False
     others_succeed: bool = False
     same_for_others: bool = False
+    one_tenant: bool = False
+    spared: bool = False
     same_for_all: bool = False
     forbidden: bool = False
     elsewhere: bool = False
@@ -234,11 +238,12 @@ def _refined(rule: Rule, answer: Answer, seen: Seen) -> Verdict:
         mine = seen.persistent and seen.others_succeed and not seen.label_succeeds
         return replace(verdict, owner=owner.LABEL if mine else owner.CLOUD)
     if rule.owner == owner.ACCOUNT and answer.status == 403:
-        if seen.label_succeeds or seen.others_succeed:
+        if seen.label_succeeds or seen.others_succeed or seen.spared:
             return Verdict(_by_signs(answer, seen))
         if _NO_CREATES.search(answer.text):
             return replace(verdict, resources=(CREATES,))
-        others_too = (seen.same_for_others or seen.same_for_all) and not seen.zones_left
+        independent = seen.same_for_others and not seen.one_tenant
+        others_too = (independent or seen.same_for_all) and not seen.zones_left
         others_too = others_too or seen.forbidden or seen.persistent
         if answer.call.startswith(SERVERS) and not others_too:
             # It may be the data of one request, or a flavor, that is forbidden: nobody else waits for it.
@@ -260,11 +265,15 @@ def _by_signs(answer: Answer, seen: Seen) -> str:
     if seen.label_succeeds:
         # Its label, image and flavor work for others. A refusal is then its own; a server in ERROR is bad luck.
         return owner.REQUEST if answer.call == SERVERS and seen.lasting else owner.UNKNOWN
+    # The data of one tenant's requests may be what is refused: then no other request for the label fails for it.
+    mine = answer.call == SERVERS and seen.one_tenant
     if seen.elsewhere and seen.others_succeed:
-        return owner.LABEL
-    shared = seen.same_for_others and (seen.others_succeed or seen.lasting)
+        return owner.REQUEST if mine else owner.LABEL
+    shared = seen.same_for_others and not mine and (seen.others_succeed or seen.lasting)
     if shared or (seen.others_succeed and seen.lasting) or seen.persistent:
         # A refused call is about what was sent, which the label says. Only a server that was made can show that its
         # image or flavor does not work.
+        if mine:
+            return owner.REQUEST
         return owner.IMAGE if answer.call == FAULT else owner.LABEL
     return owner.UNKNOWN

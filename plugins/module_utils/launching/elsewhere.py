@@ -41,26 +41,37 @@ def zone_of(pool_id: str, zone: str) -> str:
 
 
 def has_room_in_another_zone(
-    snapshot: Snapshot, pool_id: str, zone: str, labels: Sequence[str], besides: Collection[str]
+    snapshot: Snapshot,
+    pool_id: str,
+    zone: str,
+    labels: Sequence[str],
+    besides: Collection[str],
+    tenant: str | None = None,
 ) -> bool:
     """Return True if the whole set could be launched now in another zone of its pool. A single node changes its zone.
 
     :param besides: places in which the request has failed.
+    :param tenant: whose request it is.
     """
     pool = next((item for item in snapshot.pools if item.id == pool_id), None)
     if pool is None or len(labels) < 2 or zone_of(pool_id, zone) in besides:
         return False
     others = [az for az in pool.az_load if az != zone and zone_of(pool_id, az) not in besides]
-    return not_now(pool, labels, snapshot) is None and _has_room(pool, labels, Rooms(snapshot), others)
+    return not_now(pool, labels, snapshot, tenant) is None and _has_room(pool, labels, Rooms(snapshot), others)
 
 
 def has_room_elsewhere(
-    snapshot: Snapshot, labels: Sequence[str], provider: str | None, besides: Collection[str]
+    snapshot: Snapshot,
+    labels: Sequence[str],
+    provider: str | None,
+    besides: Collection[str],
+    tenant: str | None = None,
 ) -> bool:
     """Return True if another pool could launch the whole set now.
 
     :param provider: the provider that the request prefers; its pools alone count if it has any.
     :param besides: ids of pools that have declined the request, or in which it has failed.
+    :param tenant: whose request it is.
     """
     request = OpenRequest(id="", order=("", 0, ""), labels=tuple(labels), provider=provider)
     preferred = [pool for pool in snapshot.pools if pool.provider == provider] or list(snapshot.pools)
@@ -68,7 +79,7 @@ def has_room_elsewhere(
     return any(
         pool.id not in besides
         and never(pool, request, snapshot) is None
-        and not_now(pool, labels, snapshot) is None
+        and not_now(pool, labels, snapshot, tenant) is None
         and _has_room(pool, labels, rooms, list(pool.az_load) or [None])
         for pool in preferred
     )

@@ -230,7 +230,7 @@ class _Placement:
         if not labels:
             return None
         pool = option.pool
-        reason = not_now(pool, labels, self._snapshot)
+        reason = not_now(pool, labels, self._snapshot, request.tenant)
         if reason is not None:
             return reason
         reason = unconfirmed(pool, request, self._snapshot)

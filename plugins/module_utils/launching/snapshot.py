@@ -20,13 +20,14 @@ NO_SHAPE = Shape()
 class LabelOffer:
     """The resources of one node of a label in a pool, or why it cannot be launched.
 
-    *never*: a permanent reason. *not_now*: a temporary reason. Both None: it can be launched. *shape*: for the
-    narrow resources that a node needs.
+    *never*: a permanent reason. *not_now*: a temporary reason. Both None: it can be launched. *not_for*: tenant → a
+    temporary reason that holds for its requests alone. *shape*: for the narrow resources that a node needs.
     """
 
     resources: Resources = field(default_factory=Resources)
     never: Reason | None = None
     not_now: Reason | None = None
+    not_for: Mapping[str, Reason] = field(default_factory=dict)
     shape: Shape = NO_SHAPE
 
 

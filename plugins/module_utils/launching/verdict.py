@@ -53,8 +53,11 @@ def never(pool: PoolState, request: OpenRequest, snapshot: Snapshot) -> Reason |
     return too_large
 
 
-def not_now(pool: PoolState, labels: Iterable[str], snapshot: Snapshot) -> Reason | None:
-    """Return why nothing may be launched for these labels now, without regard to room; None when it may."""
+def not_now(pool: PoolState, labels: Iterable[str], snapshot: Snapshot, tenant: str | None = None) -> Reason | None:
+    """Return why nothing may be launched for these labels now, without regard to room; None when it may.
+
+    :param tenant: whose request asks.
+    """
     provider = snapshot.providers[pool.provider]
     if provider.blocked is not None:
         return provider.blocked
@@ -62,8 +65,9 @@ def not_now(pool: PoolState, labels: Iterable[str], snapshot: Snapshot) -> Reaso
         return pool.blocked
     for label in labels:
         offer = pool.offers[label]
-        if offer.not_now is not None:
-            return offer.not_now
+        reason = offer.not_now or offer.not_for.get(tenant or "")
+        if reason is not None:
+            return reason
     if provider.bounds is None and not pool.ignore_provider_quota:
         if provider.limits_lack is None:
             return Reason(reasons.FACTS_UNREAD, {"where": pool.provider})

@@ -34,7 +34,9 @@ class Breakers:
         before, after = before or Breaker(), after or Breaker()
         if after.is_open(now) and not before.is_open(now):
             line = f"{provider}: launches of {image} with flavor {flavor} failed {after.failures} times in a row:"
-            line += f" none for {after.until - now:.0f} s; last: {sign.text}"
+            whose = f" for one tenant's requests for {after.place or 'any label'}" if after.tenant else ""
+            whose = whose or (f" for {after.place}" if after.place else "")
+            line += f" none{whose} for {after.until - now:.0f} s; last: {sign.text}"
             self._context.account.say(Trouble(line, provider=provider, image=image))
 
     def label_failed(self, provider: str, pool: str, label: str, sign: Sign) -> None:
@@ -42,12 +44,20 @@ class Breakers:
         now, key = self._context.now(), _label_key(pool, label)
         self._change(provider, key, now, lambda breaker: (breaker or Breaker()).failed(sign, now, needed=1))
 
-    def succeeded(self, provider: str, image: str, flavor: str, pool: str, label: str) -> None:
-        """Close the breakers and reset their counts after a launch that succeeded."""
-        now = self._context.now()
+    def succeeded(self, provider: str, image: str, flavor: str, pool: str, label: str, tenant: str) -> None:
+        """Close the breakers and reset their counts after a launch that succeeded.
+
+        :param tenant: the tenant whose request gave a part of what was sent; "" for none.
+        """
+        now, place = self._context.now(), f"{pool}/{label}"
+
+        def step(breaker: Breaker | None) -> Breaker | None:
+            return None if breaker is None else breaker.succeeded(place, tenant)
+
         for key in (_key(image, flavor), _label_key(pool, label)):
-            if key in self._known(provider, now):
-                self._change(provider, key, now, lambda breaker: None)
+            known = self._known(provider, now).get(key)
+            if known is not None and step(known) != known:
+                self._change(provider, key, now, step)
 
     def known(self, provider: str) -> dict[str, Breaker]:
         """Return the breakers of a provider by "image/flavor", closed ones with failures included."""
@@ -71,12 +81,16 @@ class Breakers:
     ) -> Reason | None:
         """Return why nothing may be launched with this image and flavor now; None if the breaker is closed.
 
+        If the figures of the reason name a tenant, only creates that send data of its requests are held up.
+
         :param place: pool and label that ask.
         :param print_of: returns the fingerprint of the label's settings; a correction ends the breaker for it.
         """
         now = self._context.now()
         breaker = self._known(provider, now).get(_key(image, flavor))
-        if breaker is None or not breaker.is_open(now) or breaker.is_corrected(place, print_of()):
+        if breaker is None or not breaker.is_open(now) or breaker.place not in ("", place):
+            return None
+        if breaker.is_corrected(place, print_of()):
             return None
         figures = {
             "where": where,
@@ -86,6 +100,7 @@ class Breakers:
             "seconds": round(breaker.until - now),
             "text": breaker.text,
             "owner": breaker.owner,
+            "tenant": breaker.tenant,
         }
         return Reason(reasons.BREAKER, figures)
 

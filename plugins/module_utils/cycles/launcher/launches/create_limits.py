@@ -57,7 +57,7 @@ class CreateLimits:
                 f"{launch.pool}/{launch.label}",
                 lambda: print_of_launch(ongoing),
             )
-            if trouble is not None:
+            if trouble is not None and trouble.figures["tenant"] in ("", ongoing.tenant):
                 return trouble
         ahead = self._in_progress.goes_ahead(ongoing)
         if ahead is not None:

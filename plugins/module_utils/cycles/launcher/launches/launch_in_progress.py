@@ -14,6 +14,7 @@ from typing import Any
 from ....clients.zookeeper.link.batch import Batch
 from ....clients.zookeeper.locks import Held
 from ....launching.builds import Build
+from ....launching.create_checks import LONGEST
 from ....launching.known_answers import REACH
 from ....launching.machine import Failure, LaunchRules
 from ....launching.narrow import Shape, family, shape_of
@@ -105,6 +106,12 @@ class LaunchInProgress:
     def witness(self) -> str:
         """For whom the launch is: two of the same request are no independent signs."""
         return self.launch.request_id or self.launch.node_id
+
+    @property
+    def tenant(self) -> str:
+        """The tenant whose request gives a part of what the create sends; "" if no request does."""
+        name = self.request.get("tenant_name") or ""
+        return name if self.label.dynamic_instance_properties and len(name) <= LONGEST else ""
 
     @property
     def networks(self) -> tuple[str, ...]:

@@ -198,7 +198,8 @@ class Outcomes:
         by_signs = verdict.owner == owner.CLOUD and failure in (Failure.FAULT, Failure.REFUSED)
         if not (machine.counts(failure, verdict.owner) or by_signs) or verdict.owner == owner.REQUEST:
             return
-        sign = self._signs.sign_of(ongoing, text, verdict.owner)
+        sent = failure is Failure.REFUSED and verdict.owner == owner.UNKNOWN
+        sign = self._signs.sign_of(ongoing, text, verdict.owner, sent=sent)
         if COURSES[verdict.owner].breaker == LABEL_BREAKER:
             breakers.label_failed(launch.provider, launch.pool, launch.label, sign)
         else:
@@ -218,7 +219,9 @@ class Outcomes:
     def finish(self, ongoing: LaunchInProgress, now: float) -> None:
         """End a launch whose node is ready."""
         launch, image = ongoing.launch, ongoing.label.image_name
-        self._gates.breakers.succeeded(launch.provider, image, ongoing.flavor, launch.pool, launch.label)
+        self._gates.breakers.succeeded(
+            launch.provider, image, ongoing.flavor, launch.pool, launch.label, ongoing.tenant
+        )
         self._signs.succeeded(ongoing, now)
         self.count(ongoing, READY_NODE, now)
         record.ready(ongoing.node, ongoing.host_keys, now)

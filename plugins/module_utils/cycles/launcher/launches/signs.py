@@ -62,7 +62,11 @@ class Signs:
         failing = self._freezes.failing_since(pool_id, (forbidden, *refused))
         mine = min(mine, now if failing is None else failing)
         witness = ongoing.witness
-        known = {key: item for key, item in self._breakers.known(launch.provider).items() if item.is_fresh(now)}
+        known = {
+            key: item
+            for key, item in self._breakers.known(launch.provider).items()
+            if item.is_fresh(now) and not (item.spared and not item.concerns(_place(ongoing), ongoing.tenant))
+        }
         same = known.get(kind)
         since = min(mine, same.since) if same is not None else mine
         later = [
@@ -75,6 +79,8 @@ class Signs:
             label_succeeds=any(item.label == launch.label for item in later),
             others_succeed=any(item.kind != kind for item in later),
             same_for_others=for_others,
+            one_tenant=bool(ongoing.tenant) and (same is None or same.tenant == ongoing.tenant),
+            spared=same is not None and same.spared,
             same_for_all=any(key != kind and not key.startswith("label ") for key in known),
             forbidden=forbidden in self._freezes.narrow(pool_id),
             elsewhere=self._fails_elsewhere(launch.provider, launch.label, now),
@@ -82,11 +88,9 @@ class Signs:
             persistent=now - mine >= PERSISTENT,
         )
 
-    def sign_of(self, ongoing: LaunchInProgress, text: str, whose: str) -> Sign:
+    def sign_of(self, ongoing: LaunchInProgress, text: str, whose: str, *, sent: bool) -> Sign:
         """Return the failure of a launch as a sign for the breakers."""
-        launch = ongoing.launch
-        place = f"{launch.pool}/{launch.label}"
-        return Sign(text, ongoing.witness, place, print_of_launch(ongoing), whose)
+        return Sign(text, ongoing.witness, _place(ongoing), print_of_launch(ongoing), whose, sent, ongoing.tenant)
 
     def _fails_elsewhere(self, provider: str, label: str, now: float) -> bool:
         return any(
@@ -104,6 +108,10 @@ def print_of_launch(ongoing: LaunchInProgress) -> str:
     """Return the fingerprint of the settings with which a launch was made."""
     launch = ongoing.launch
     return print_of_label(ongoing.label, ongoing.pool, ongoing.image, launch.cloud_image_id, launch.flavor_id)
+
+
+def _place(ongoing: LaunchInProgress) -> str:
+    return f"{ongoing.launch.pool}/{ongoing.launch.label}"
 
 
 def _kind(ongoing: LaunchInProgress) -> str:

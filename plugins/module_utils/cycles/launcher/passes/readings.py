@@ -102,4 +102,9 @@ def _offer(
     if wrong is not None:
         return replace(template.offer, never=wrong)
     reason = gates.breakers.hindrance(name, where, label.image_name, template.flavor.name, place, print_now)
-    return template.offer if reason is None else replace(template.offer, not_now=reason)
+    if reason is None:
+        return template.offer
+    tenant = str(reason.figures["tenant"])
+    if not tenant:
+        return replace(template.offer, not_now=reason)
+    return replace(template.offer, not_for={tenant: reason} if label.dynamic_instance_properties else {})

@@ -218,9 +218,10 @@ class AcceptedRequests:
                 continue
             request, zone = accepted.request, self._launches.in_progress[failing[0]].launch.az
             besides = {accepted.pool_id, *tried, *request.declined_by}
-            if has_room_elsewhere(snapshot, request.node_types, request.provider, besides):
+            labels, tenant = request.node_types, request.tenant_name
+            if has_room_elsewhere(snapshot, labels, request.provider, besides, tenant):
                 place = accepted.pool_id
-            elif zone and has_room_in_another_zone(snapshot, accepted.pool_id, zone, request.node_types, tried):
+            elif zone and has_room_in_another_zone(snapshot, accepted.pool_id, zone, labels, tried, tenant):
                 place = zone_of(accepted.pool_id, zone)
             else:
                 continue

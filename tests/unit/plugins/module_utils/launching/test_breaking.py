@@ -52,6 +52,54 @@ def test_what_nobody_understands_opens_it_only_when_two_have_met_it():
     assert alone.failed(replace(SIGN, owner=UNKNOWN, witness="100-2"), NOW).is_open(NOW)
 
 
+SENT = replace(SIGN, owner=UNKNOWN, sent=True, tenant="a")
+"""A create of tenant a that was refused in unknown words."""
+ALSO = replace(SENT, witness="100-2")
+
+
+def refused(*signs: Sign) -> Breaker:
+    breaker = Breaker()
+    for sign in signs:
+        breaker = breaker.failed(sign, NOW)
+    return breaker
+
+
+@pytest.mark.parametrize(
+    ("second", "others", "same_label", "same_tenant"),
+    [
+        (ALSO, False, False, False),
+        (replace(ALSO, tenant="b"), False, True, False),
+        (replace(ALSO, tenant=""), False, True, False),
+        (replace(ALSO, place="main/large"), False, False, True),
+        (replace(ALSO, place="main/large", tenant="b"), True, True, True),
+        (replace(ALSO, sent=False), True, True, True),
+    ],
+)
+def test_refused_creates_hold_up_only_what_they_have_in_common(second, others, same_label, same_tenant):
+    opened = refused(SENT, second, SENT, second, SENT)
+    assert opened.is_open(NOW) and opened.concerns("main/small", "a")
+    assert opened.concerns("main/other", "c") == others
+    assert opened.concerns("main/small", "c") == same_label
+    assert opened.concerns("main/other", "a") == same_tenant
+    assert refused(second, SENT, second, SENT, second).concerns("main/other", "c") == others
+
+
+def test_another_refusal_while_it_is_open_widens_it():
+    opened = refused(SENT, ALSO, SENT, ALSO, SENT)
+    assert opened.failed(replace(SENT, place="main/large", tenant="b"), NOW).concerns("main/other", "c")
+
+
+def test_a_success_closes_it_only_if_it_shares_what_was_refused():
+    opened = refused(SENT, ALSO, SENT, ALSO, SENT)
+    assert opened.succeeded("main/small", "a") is None
+    assert failed(FAILURES).succeeded("main/other", "") is None
+    spared = opened.succeeded("main/small", "b")
+    assert spared is not None and spared.spared and spared.is_open(NOW)
+    assert spared.failed(ALSO, NOW + FIRST).until == NOW + FIRST + 120.0
+    again = spared.failed(replace(SENT, tenant="b"), NOW)
+    assert again.failures == 1 and not again.is_open(NOW) and not again.spared
+
+
 def test_what_is_known_for_certain_may_open_it_at_once():
     assert Breaker().failed(SIGN, NOW, needed=1).is_open(NOW + FIRST - 1)
 

@@ -110,6 +110,12 @@ def test_what_is_there_by_a_new_reading_is_not_for_the_label_to_mend():
         ({"others_succeed": True, "lasting": True}, SERVERS, owner.LABEL),
         ({"same_for_others": True, "lasting": True}, SERVERS, owner.LABEL),
         ({"persistent": True}, FLOATING, owner.LABEL),
+        ({"one_tenant": True, "same_for_others": True, "others_succeed": True}, SERVERS, owner.UNKNOWN),
+        ({"one_tenant": True, "same_for_others": True, "lasting": True}, SERVERS, owner.UNKNOWN),
+        ({"one_tenant": True, "others_succeed": True, "lasting": True}, SERVERS, owner.REQUEST),
+        ({"one_tenant": True, "elsewhere": True, "others_succeed": True}, SERVERS, owner.REQUEST),
+        ({"one_tenant": True, "persistent": True}, SERVERS, owner.REQUEST),
+        ({"one_tenant": True, "same_for_others": True, "lasting": True}, FAULT, owner.IMAGE),
     ],
 )
 def test_what_no_rule_knows_needs_a_second_sign(signs, call, whose):
@@ -177,6 +183,8 @@ FLAGS = (
     "label_succeeds",
     "others_succeed",
     "same_for_others",
+    "one_tenant",
+    "spared",
     "same_for_all",
     "elsewhere",
     "lasting",
@@ -212,7 +220,8 @@ def test_any_answer_in_any_context_has_one_owner_who_decides_what_follows(answer
     if course.freezes and verdict.owner != owner.ACCOUNT:
         assert verdict.resources, "what is frozen has a name"
     if verdict.owner == owner.REQUEST:
-        assert verdict.wrong in seen.from_request or (seen.label_succeeds and seen.lasting)
+        alone = seen.one_tenant and answer.call == SERVERS
+        assert verdict.wrong in seen.from_request or (seen.label_succeeds and seen.lasting) or alone
     if answer.call != FAULT and (answer.status is None or answer.status >= 500):
         assert not course.may_fail, "an API in trouble fails nobody"
 
@@ -227,6 +236,13 @@ def test_what_no_rule_knows_fails_nobody_without_a_second_sign(answer, seen):
     nobody = not (seen.label_succeeds or seen.others_succeed)
     if seen.same_for_all and nobody:
         assert not COURSES[verdict.owner].may_fail, "what fails for everybody is nobody's own"
+
+
+@given(ANSWERS, CONTEXTS)
+def test_requests_of_one_tenant_never_blame_their_label_for_a_refusal_in_unknown_words(answer, seen):
+    if not seen.one_tenant or any(rule.holds(answer) and rule.owner != owner.UNKNOWN for rule in RULES):
+        return
+    assert answer.call != SERVERS or classify(answer, seen).owner != owner.LABEL
 
 
 @given(ANSWERS, CONTEXTS)
@@ -284,6 +300,8 @@ def test_a_proxy_that_refuses_the_size_of_a_create_touches_no_other_label(text):
         ("Policy doesn't allow os_compute_api:servers:create:forced_host to be performed.", Seen(), owner.UNKNOWN),
         ("Forbidden", Seen(), owner.UNKNOWN),
         ("Forbidden", Seen(same_for_others=True), owner.ACCOUNT),
+        ("Forbidden", Seen(same_for_others=True, one_tenant=True), owner.UNKNOWN),
+        ("Forbidden", Seen(same_for_others=True, spared=True), owner.UNKNOWN),
         ("Forbidden", Seen(same_for_all=True), owner.ACCOUNT),
         ("Forbidden", Seen(persistent=True, lasting=True), owner.ACCOUNT),
         ("Forbidden", Seen(forbidden=True), owner.ACCOUNT),

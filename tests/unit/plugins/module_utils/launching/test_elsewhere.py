@@ -49,6 +49,16 @@ def test_what_was_refused_three_times_for_want_of_something_waits_in_vain():
     assert not waits_in_vain(Launch("7", "east", "main", "small", phase=Phase.BOOTING, delays=3))
 
 
+def test_a_tenant_does_not_move_to_where_its_own_creates_wait():
+    waits = Reason(reasons.BREAKER, {"where": "west/main"})
+    seen = snapshot(offers={"small": LabelOffer(ONE, not_for={"a": waits})}, az_load={"z1": 0, "z2": 0})
+    assert not has_room_elsewhere(seen, ["small"], None, {"e"}, "a") and has_room_elsewhere(
+        seen, ["small"], None, {"e"}, "b"
+    )
+    assert not has_room_in_another_zone(seen, "w", "z1", ["small"] * 2, (), "a")
+    assert has_room_in_another_zone(seen, "w", "z1", ["small"] * 2, (), "b")
+
+
 def snapshot(**west: object) -> Snapshot:
     offer = {"small": LabelOffer(ONE)}
     bounds = Limits({"instances": 10})

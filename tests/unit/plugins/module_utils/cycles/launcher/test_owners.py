@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Flavor
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Flavor, Network
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
     CloudUnavailable,
 )
@@ -26,7 +26,7 @@ from tests.support.owner_case import (
     refusing,
     served,
 )
-from tests.support.virtual_cloud import FLAVORS, Fate, Machine
+from tests.support.virtual_cloud import FLAVORS, SHARED, Fate, Machine
 from tests.support.world import Habit, World, label, one_provider, provider_document, site
 
 # -- what is used up --------------------------------------------------------------------------------------------------
@@ -336,18 +336,29 @@ def test_nobody_fails_while_nova_breaks_over_all_creates():
 BAD_LABELS: dict[str, dict[str, Any]] = {
     "user data": {"userdata": "x" * 70_000},
     "flavor": {"flavor-name": "tiny"},
+    "network": {"networks": ["odd"]},
     "failing boots": {"flavor-name": "tiny"},
 }
-"""What is wrong with a label of which nothing is wrong with the others. nova refuses the flavor."""
-BAD_TENANTS = {"long name": "t" * 300}
+"""What is wrong with a label of which nothing is wrong with the others. nova refuses the flavor and the network."""
+BAD_TENANTS = {"long name": "t" * 300, "words that no rule knows": "strange", "forbidden by a proxy": "blocked"}
 
 
 def spoil(world: World, bad: str) -> None:
     """Have the cloud do what shows that something is bad."""
     cloud = world.clouds["east"]
+    odd = Network("net-odd", "odd")
+    cloud.nets = (SHARED, odd)
     cloud.flavors = (*FLAVORS, Flavor("f0", "tiny", 1, 512))
-    if bad == "flavor":
-        guard(world, lambda spec: refusing("Odd flavor")() if spec.flavor_id == "f0" else None)
+    refusals = {
+        "flavor": lambda spec: refusing("Odd flavor")() if spec.flavor_id == "f0" else None,
+        "network": lambda spec: refusing("Odd network")() if odd.id in spec.network_ids else None,
+        "words that no rule knows": lambda spec: refusing("Odd")() if spec.metadata["tenant"] == "strange" else None,
+        "forbidden by a proxy": lambda spec: (
+            refusing("Request blocked", 403)() if spec.metadata["tenant"] == "blocked" else None
+        ),
+    }
+    if bad in refusals:
+        guard(world, refusals[bad])
     if bad == "failing boots":
         cloud.fate = lambda machine: Fate("ERROR", "odd", 5.0) if machine.flavor.name == "tiny" else Fate()
 
@@ -356,8 +367,9 @@ def crowd(bad: str) -> list[float]:
     """Nine good tenants or labels ask every 20 s for ten minutes, a bad one every 6 s; the waits of the good ones."""
     names = [f"label{number}" for number in range(10)]
     flavors = ["small", "medium", "large"]
-    labels = [label(name, flavors[at % 3], **TENANT) for at, name in enumerate(names[1:])]
-    labels.append({**label(names[0], "small", **TENANT), **BAD_LABELS.get(bad, {})})
+    plain = {**TENANT, "networks": ["public"]}
+    labels = [label(name, flavors[at % 3], **plain) for at, name in enumerate(names[1:])]
+    labels.append({**label(names[0], "small", **plain), **BAD_LABELS.get(bad, {})})
     with World(site(provider_document("east", {"name": "main", "labels": labels}))) as world:
         spoil(world, bad)
         world.start()
