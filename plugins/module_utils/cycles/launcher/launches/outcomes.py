@@ -85,6 +85,7 @@ class Outcomes:
         for item in self._zones.accepted(ongoing, now):
             name = shape.narrow_name(ZONE, item.zone)
             freezes.refuse_narrow(pool_id, ongoing.actor, name, item.text, owner.CLOUD, item.sent_at, (item.at,))
+        self._signs.accepted(ongoing, now)
         self.count(ongoing, CREATED, now)
 
     def quota_refused(

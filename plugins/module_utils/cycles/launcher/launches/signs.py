@@ -10,6 +10,7 @@ judged with fewer signs, so it waits longer, and nothing is blamed wrongly.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ....launching.breaking import Breaker, Sign
@@ -45,12 +46,21 @@ class Signs:
         self._breakers = gates.breakers
         self._freezes = gates.freezes
         self._successes: dict[str, deque[_Success]] = {}
+        self._accepted: dict[str, dict[tuple[str, str, str], float]] = {}
+        """Provider → place, tenant, image and flavor of creates that nova accepted → UNIX time of the latest."""
 
     def succeeded(self, ongoing: LaunchInProgress, now: float) -> None:
         """Note that a node became ready."""
         launch = ongoing.launch
         found = self._successes.setdefault(launch.provider, deque(maxlen=MOST_SUCCESSES))
         found.append(_Success(now, ongoing.witness, launch.label, _kind(ongoing)))
+
+    def accepted(self, ongoing: LaunchInProgress, now: float) -> None:
+        """Note that nova accepted a create: what it refuses of others at that time is not refused to everybody."""
+        known = self._accepted.get(ongoing.launch.provider, {})
+        recent = {key: at for key, at in known.items() if now - at < LASTING}
+        key = (_place(ongoing), ongoing.tenant, _kind(ongoing))
+        self._accepted[ongoing.launch.provider] = {**recent, key: now}
 
     def seen_by(self, ongoing: LaunchInProgress, now: float) -> Seen:
         """Return what is seen besides the failure of a launch, before that failure is counted."""
@@ -67,6 +77,7 @@ class Signs:
             for key, item in self._breakers.known(launch.provider).items()
             if item.is_fresh(now) and not (item.spared and not item.concerns(_place(ongoing), ongoing.tenant))
         }
+        images = {key: item for key, item in known.items() if not key.startswith("label ")}
         same = known.get(kind)
         since = min(mine, same.since) if same is not None else mine
         later = [
@@ -80,13 +91,31 @@ class Signs:
             others_succeed=any(item.kind != kind for item in later),
             same_for_others=for_others,
             one_tenant=bool(ongoing.tenant) and (same is None or same.tenant == ongoing.tenant),
-            spared=same is not None and same.spared,
-            same_for_all=any(key != kind and not key.startswith("label ") for key in known),
+            spared=same is not None and (same.spared or self._accepts_others(ongoing, same, now)),
+            same_for_all=any(key != kind for key in images) and not self._refuses_one_tenant(ongoing, images, now),
             forbidden=forbidden in self._freezes.narrow(pool_id),
             elsewhere=self._fails_elsewhere(launch.provider, launch.label, now),
             lasting=now - since >= LASTING if for_others else now - mine >= LASTING,
             persistent=now - mine >= PERSISTENT,
         )
+
+    def _recent(self, ongoing: LaunchInProgress, now: float) -> list[tuple[str, str, str]]:
+        known = self._accepted.get(ongoing.launch.provider, {})
+        return [key for key, at in known.items() if now - at < LASTING]
+
+    def _accepts_others(self, ongoing: LaunchInProgress, same: Breaker, now: float) -> bool:
+        """Return True if creates with its image and flavor are accepted that do not share what was refused."""
+        kind = _kind(ongoing)
+        return any(
+            there == kind and not same.concerns(place, tenant) for place, tenant, there in self._recent(ongoing, now)
+        )
+
+    def _refuses_one_tenant(self, ongoing: LaunchInProgress, images: Mapping[str, Breaker], now: float) -> bool:
+        """Return True if only creates of its tenant failed, while those of others are accepted."""
+        mine = ongoing.tenant
+        if not mine or any(item.tenant != mine for item in images.values()):
+            return False
+        return any(tenant != mine for _there, tenant, _what in self._recent(ongoing, now))
 
     def sign_of(self, ongoing: LaunchInProgress, text: str, whose: str, *, sent: bool) -> Sign:
         """Return the failure of a launch as a sign for the breakers."""

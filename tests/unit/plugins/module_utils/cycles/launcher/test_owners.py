@@ -340,7 +340,13 @@ BAD_LABELS: dict[str, dict[str, Any]] = {
     "failing boots": {"flavor-name": "tiny"},
 }
 """What is wrong with a label of which nothing is wrong with the others. nova refuses the flavor and the network."""
-BAD_TENANTS = {"long name": "t" * 300, "words that no rule knows": "strange", "forbidden by a proxy": "blocked"}
+BAD_TENANTS = {
+    "long name": "t" * 300,
+    "words that no rule knows": "strange",
+    "forbidden by a proxy": "blocked",
+    "unknown words for all labels": "strange",
+    "forbidden for all labels": "blocked",
+}
 
 
 def spoil(world: World, bad: str) -> None:
@@ -357,6 +363,8 @@ def spoil(world: World, bad: str) -> None:
             refusing("Request blocked", 403)() if spec.metadata["tenant"] == "blocked" else None
         ),
     }
+    refusals["unknown words for all labels"] = refusals["words that no rule knows"]
+    refusals["forbidden for all labels"] = refusals["forbidden by a proxy"]
     if bad in refusals:
         guard(world, refusals[bad])
     if bad == "failing boots":
@@ -381,7 +389,8 @@ def crowd(bad: str) -> list[float]:
                 name = names[1 + (turn // 3) % 9]
                 good.append(world.request(name, tenant_name=name, habit=Habit(work=lambda chance: 30.0)))
             if bad in BAD_TENANTS and turn % 2 == 0:
-                world.request("label1", tenant_name=BAD_TENANTS[bad])
+                asked = names[1 + turn // 2 % 9] if bad.endswith("all labels") else "label1"
+                world.request(asked, tenant_name=BAD_TENANTS[bad])
             elif bad in BAD_LABELS and turn % 2 == 0:
                 world.request("label0", tenant_name="t")
             turn += 1
