@@ -20,6 +20,7 @@ MORE = {
     "request": {"ids": ["1"], "state": "absent"},
     "dib_image": {"image": "debian", "build_id": "1", "state": "approved"},
     "image_data": {"path": "data.json", "state": "exported"},
+    "image_validate": {"image": "debian", "playbook": "smoke.yml"},
     "nodepool_request": {"name": "mine", "labels": ["small"]},
     "provider": {"name": "east", "state": "absent"},
     "quickstart": {"folder": "none"},

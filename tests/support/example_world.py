@@ -29,7 +29,11 @@ ROOT = Path(__file__).resolve().parents[2]
 CLOUDS = ("cloud1", "west", "east", "mycloud")
 PROVIDERS = CLOUDS[:-1]
 LABELS = ("debian-small", "debian-large", "debian-12")
-BUILDS = {"debian-bookworm": "0d5ba3b1e4c84e6d9d5bbd9c1e5ae3ba", "debian": "5d2ff0b4d6a74c0b8f0b1f6e1a2b3c4d"}
+BUILDS = {
+    "debian-bookworm": "0d5ba3b1e4c84e6d9d5bbd9c1e5ae3ba",
+    "debian": "5d2ff0b4d6a74c0b8f0b1f6e1a2b3c4d",
+    "debian-12": "62ee55d4b3414869b6b292a38d9f6cf0",
+}
 """Image → id of a build that the examples name."""
 UPLOAD = "0000000001"
 
@@ -195,7 +199,7 @@ class ExampleWorld:
 
 def settled(world: ExampleWorld) -> dict[str, str]:
     """Return the texts of the examples that are replaced, each with its text in this world."""
-    for folder in ("acceptance", "built", "backups"):
+    for folder in ("acceptance", "built", "backups", "zuul.d"):
         (world.home / folder).mkdir(exist_ok=True)
     return {
         "/etc/nodepool/nodepool.yaml": str(world.config),
@@ -203,5 +207,6 @@ def settled(world: ExampleWorld) -> dict[str, str]:
         "/tmp/acceptance": str(world.home / "acceptance"),
         "/tmp/images": str(world.home / "built"),
         "/var/backups": str(world.home / "backups"),
+        "/var/lib/nodepool/": f"{world.home / 'backups'}/",
         os.devnull: os.devnull,
     }

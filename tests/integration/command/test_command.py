@@ -47,7 +47,7 @@ def test_a_lease_from_a_shell(site: Site, ctl) -> None:
     assert "| Hold Job" in shown and "lease web" in shown
     assert ctl(f"why {ids[0]}").stdout.startswith(f"node {ids[0]}")
     assert json.loads(ctl(f"why {ids[0]} -o json").stdout)["lives"][0]["id"] == ids[0]
-    assert ctl("status").stdout.startswith("PROVIDERS")
+    assert ctl("status").stdout.startswith("ATTENTION")
     refused = ctl(f"delete {ids[0]}")
     assert refused.returncode == 1 and "the name web" in refused.stderr and f"| {ids[0]} |" in refused.stdout
     longer = ctl("extend web --expires 1800 -o json")

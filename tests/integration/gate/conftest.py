@@ -24,7 +24,7 @@ from tests.support.launcher_case import Cloud, Site, label, pool, provider
 from tests.support.simcloud_process import SimCloud, default_cloud
 from tests.support.zookeeper_server import ZooKeeperServer
 
-CLOUDS = 24
+CLOUDS = 60
 SMOKE = """
 - hosts: all
   gather_facts: false

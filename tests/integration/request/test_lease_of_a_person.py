@@ -60,7 +60,9 @@ def test_what_cannot_be_extended_is_told(site: Site) -> None:
     (lease,) = site.launcher.documents("stackci/leases").values()
     assert lease["owner"] == getpass.getuser()
     site.config.write_text(site.config.read_text() + "max-hold-age: 60\n")
-    assert "max-hold-age of the configuration gives node" in site.request(state="extended", expires=600).result["msg"]
+    assert (
+        "max-hold-age of the configuration releases node" in site.request(state="extended", expires=600).result["msg"]
+    )
     assert "give a time such as '18:00'" in site.request(state="extended", until="six").result["msg"]
     assert (
         "this is a private key" in site.request(labels=["small"], ssh_key="-----BEGIN PRIVATE KEY-----").result["msg"]
