@@ -76,8 +76,8 @@ def passed(results: Iterable[Path]) -> set[tuple[str, str]]:
         # What pytest has written a moment ago on this machine.
         for case in ElementTree.parse(path).getroot().iter("testcase"):
             if not {child.tag for child in case} & {"failure", "error", "skipped"}:
-                file = case.get("classname", "").removeprefix("tests.").replace(".", "/") + ".py"
-                found.add((file, case.get("name", "").partition("[")[0]))
+                parts = [part for part in case.get("classname", "").split(".") if not part.startswith("Test")]
+                found.add(("/".join(parts[1:]) + ".py", case.get("name", "").partition("[")[0]))
     return found
 
 

@@ -17,6 +17,7 @@ PAGE = """
 """
 RESULTS = """<testsuites><testsuite>
 <testcase classname="tests.unit.test_a" name="test_one[x]"/>
+<testcase classname="tests.unit.test_a.TestOfClass" name="test_in_a_class"/>
 <testcase classname="tests.unit.test_a" name="test_failed"><failure/></testcase>
 <testcase classname="tests.unit.test_a" name="test_skipped"><skipped/></testcase>
 </testsuite></testsuites>"""
@@ -62,7 +63,7 @@ def test_rows_are_read_without_their_heads():
 def test_a_test_that_did_not_pass_is_told_in_the_lane_of_its_folder(tmp_path: Path):
     results = tmp_path / "results.xml"
     results.write_text(RESULTS)
-    assert passed([results]) == {("unit/test_a.py", "test_one")}
+    assert passed([results]) == {("unit/test_a.py", "test_one"), ("unit/test_a.py", "test_in_a_class")}
     rows = lessons("page.md", PAGE)
     assert missing("tests/unit", rows, passed([results])) == []
     assert missing("tests/integration", rows, passed([results])) == [
