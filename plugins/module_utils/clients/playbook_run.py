@@ -150,6 +150,8 @@ def _environment(inherited: Mapping[str, str], folder: Path) -> dict[str, str]:
         "ANSIBLE_RETRY_FILES_ENABLED": "0",
         "TMPDIR": temporary,
         "ANSIBLE_LOCAL_TEMP": temporary,
+        # A socket below a long home would have a longer path than ssh can listen at.
+        "ANSIBLE_SSH_CONTROL_PATH_DIR": str(folder / "cp"),
     }
 
 
