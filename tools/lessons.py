@@ -13,10 +13,10 @@ from __future__ import annotations
 import ast
 import re
 import sys
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from xml.etree import ElementTree
 
 ROOT = Path(__file__).resolve().parent.parent
 FIXES, REPORTS = PAGES = ("docs/designs/032-lessons.md", "docs/designs/033-field-reports.md")

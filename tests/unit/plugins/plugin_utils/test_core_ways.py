@@ -117,7 +117,7 @@ def test_each_version_has_its_way(monkeypatch: pytest.MonkeyPatch, version: str,
     monkeypatch.setattr(core_ways, "_BuiltModule", Built)
     monkeypatch.setattr(core_ways, "run_module", run)
     monkeypatch.setattr(core_ways, "AnsibleJSONEncoder", json.JSONEncoder)
-    assert type(way(version)) is expected
+    assert way(version).__class__ is expected
 
 
 @pytest.mark.parametrize("version", ["2.16.0", "2.19.0"])

@@ -54,10 +54,10 @@ class Client:
 class Options(ConfigOptions):
     """Options whose clients are those of the test."""
 
-    def client(self, wanted):
-        if wanted.name == "shut":
+    def client(self, provider):
+        if provider.name == "shut":
             raise CloudAuthError("provider shut: no entry", provider="shut")
-        return Client(wanted.name)
+        return Client(provider.name)
 
 
 @pytest.fixture
