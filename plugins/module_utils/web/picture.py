@@ -19,6 +19,7 @@ from ..clients.zookeeper.link.tree_client import require_kazoo
 from ..clients.zookeeper.tree_reading import TreeReading
 from ..model.config.types import NodepoolConfig
 from ..model.errors import StoreError
+from ..model.history import History
 from .remembered import Remembered
 
 T = TypeVar("T")
@@ -93,6 +94,8 @@ class Picture:
         self._monotonic = monotonic
         self._session = session or Session(config.zookeeper)
         self.remembered = Remembered(monotonic)
+        self.history = History()
+        """The last hours, as far as somebody records them."""
         self.file_problems: tuple[str, ...] = ()
         """What is wrong with the files of the configuration, while a former one is used."""
         self._lock = threading.Lock()

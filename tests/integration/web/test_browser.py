@@ -18,6 +18,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import parse_config
+from ansible_collections.stackci.nodepool.plugins.module_utils.web.events.recorder import Recorder
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.picture import Picture
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.server.application import Application, Visitors
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.server.listening import Listening
@@ -151,6 +152,67 @@ def test_many_clouds_have_a_line_each_and_stay_open(zookeeper, chromium):
             expect(visited.page.locator("details.cloud")).to_have_count(13)
             assert barriers(visited.page) == []
             shoot(visited.page, "clouds-desktop")
+
+
+def record(site: Site, hours: float = 5.0) -> None:
+    """Fill the history of a site as its service would have done."""
+    now, history = time.time(), site.picture.history
+    for minute in range(round(hours * 60), 0, -1):
+        wave = minute % 50
+        calls = dict.fromkeys(busy_tree.PROVIDERS, 20.0 + wave)
+        history.add(
+            now - 60.0 * minute,
+            {
+                "nodes": {"in-use": 40 + wave / 5, "ready": 6, "building": wave % 9},
+                "waits": {"45": 4, "90": wave % 5, "600": wave % 2},
+                "failures": {"capacity": wave % 7 // 5, "image": wave % 11 // 10},
+                "calls": calls,
+                "errors": {busy_tree.ILL: wave / 5},
+                "images": dict.fromkeys(busy_tree.IMAGES, 60.0 * (400 - minute)),
+            },
+        )
+
+
+def test_the_last_hours_are_curves_with_their_changes_beneath(zookeeper, chromium):
+    program()
+    evil = "<img src=x onerror='window.pwned = 1'>"
+    with ExitStack() as stack:
+        site = site_of(zookeeper, stack)
+        record(site)
+        recorder = Recorder(site.picture)
+        # Two looks: what is there before the first one is not new.
+        recorder.step(0.0)
+        freeze = {"until": time.time() + 60, "refusals": [time.time()], "text": f"Quota exceeded {evil}"}
+        site.write(f"/nodepool/stackci/freezes/{busy_tree.pool_id('cloud-fra')}", {"cores": freeze})
+
+        def seen() -> bool:
+            reading = site.picture.snapshot().reading
+            return reading.one(f"/nodepool/stackci/freezes/{busy_tree.pool_id('cloud-fra')}") is not None
+
+        eventually(seen)
+        recorder.step(1000.0)
+        for width, dark in ((1400, False), (390, True)):
+            with visit(chromium, site.address, width=width, dark=dark) as visited:
+                page = visited.page
+                past = page.locator("section[data-key=past]")
+                expect(past.locator("[data-key=Nodes] svg.curve")).to_have_count(len(site_states(site)))
+                expect(past.locator("[data-key=Waits] li[data-key=P95] .figures")).to_contain_text("max")
+                expect(past.locator("ol.changes li").first).to_contain_text("cores is frozen after a refused create")
+                expect(past.locator("ol.changes")).to_contain_text("<img src=x")
+                assert page.evaluate("window.pwned") is None and too_wide(page) == []
+                # The keyboard opens the calls of the providers; the one with failures is first.
+                past.locator("details summary").first.focus()
+                page.keyboard.press("Enter")
+                calls = past.locator("details[data-key=providers] li[data-key]").first
+                expect(calls).to_contain_text(busy_tree.ILL)
+                expect(calls.locator("polyline.errors")).to_have_count(1)
+                assert barriers(page) == []
+                shoot(page, f"past-{width}")
+
+
+def site_states(site: Site) -> set[str]:
+    """The states of nodes in the history."""
+    return {name for point in site.picture.history.points for name in point.groups["nodes"]}
 
 
 def test_a_change_in_zookeeper_reaches_the_page_and_nothing_else_is_touched(busy, chromium):

@@ -24,10 +24,10 @@ description:
     What lasts has an event for its beginning and one for its end: C(provider_in_trouble) and C(provider_well),
     C(provider_unserved) and C(provider_served), C(resource_frozen) and C(resource_thawed), C(quota_low) and
     C(quota_ok), C(leak_found) and C(leak_gone), C(deletion_stuck) and C(deletion_done),
-    C(zookeeper_lost) and C(zookeeper_back).
+    C(zookeeper_lost) and C(zookeeper_back), C(configuration_unused) and C(configuration_used).
   - >-
-    Once come C(request_waits), C(request_failed), C(build_failed), C(upload_failed), C(build_rejected), C(build_held)
-    and C(lease_ends_soon).
+    Once come C(request_waits), C(request_failed), C(build_failed), C(upload_failed), C(build_rejected), C(build_held),
+    C(build_live), C(launcher_serves), C(configuration_read) and C(lease_ends_soon).
 options:
   config:
     description: Path of C(nodepool.yaml).

@@ -24,7 +24,7 @@ from ...model.config.types import NodepoolConfig
 from ...model.errors import ConfigError
 from ...model.lines import Trouble
 from ..picture import Picture, Snapshot
-from .happenings import TYPES, ZOOKEEPER_LOST, Happening, Key, Limits, Teller, happenings
+from .happenings import TYPES, ZOOKEEPER_LOST, Happening, Key, Limits, Teller, config_read, happenings
 
 IDLE = 10.0
 """Seconds after which the tree is looked at although nothing has changed: requests get older."""
@@ -96,6 +96,7 @@ class Follower:
 
     :param tell: takes an event. It is called in the order of the events, and may block.
     :param lost_after: seconds without ZooKeeper after which that is an event.
+    :param find: returns what is the case; it takes the arguments of :func:`happenings`.
     """
 
     limits: Limits
@@ -103,6 +104,7 @@ class Follower:
     wanted: Wanted = Wanted()
     memory: Memory = field(default_factory=Memory)
     lost_after: float = LOST_AFTER
+    find: Callable[..., dict[Key, Happening]] = happenings
     _begun: float | None = None
 
     def __post_init__(self) -> None:
@@ -119,7 +121,7 @@ class Follower:
         lost = {key: item for key, item in self._current.items() if key[0] == ZOOKEEPER_LOST}
         if contact.connected:
             told = set(self._teller.told)
-            self._current = happenings(snapshot.config, snapshot.reading, snapshot.now, self.limits, told)
+            self._current = self.find(snapshot.config, snapshot.reading, snapshot.now, self.limits, told)
         elif not lost:
             silent = snapshot.now - self._begun if contact.age is None else contact.age
             if silent >= self.lost_after:
@@ -127,6 +129,15 @@ class Follower:
                 self._current = {**self._current, item.key: item}
         if contact.connected or contact.age is not None or self._current:
             self._say(snapshot.now, whole=contact.age is not None)
+
+    def configured(self, before: NodepoolConfig, config: NodepoolConfig, now: float) -> None:
+        """Tell that the configuration was read again.
+
+        :param now: UNIX time.
+        """
+        event = config_read(before, config, now)
+        if self.wanted.takes(event):
+            self.tell(event)
 
     def _say(self, now: float, *, whole: bool) -> None:
         for event in self._teller.news(self._current, now, whole=whole):
@@ -162,7 +173,9 @@ def follow(
             now = time.monotonic()
             news = watch.poll(now)
             if news is not None and news.config is not None:
-                seen.configure(news.config)
+                follower.configured(config, news.config, seen.snapshot().now)
+                config = news.config
+                seen.configure(config)
             before, version = version, seen.versions((ROOT,))
             if version != before or now - looked >= IDLE:
                 looked = now

@@ -18,6 +18,7 @@ from ...clients.zookeeper.tree_reading import Found, TreeReading
 from ...model import own_tree
 from ...model.bounded_text import printable
 from ...model.build_verdict import HELD, UNUSED, read_verdicts
+from ...model.config.changes import changes
 from ...model.config.types import NodepoolConfig
 from ...model.lines import amount, span
 from ...model.request import RequestState
@@ -28,6 +29,7 @@ from ...reporting.info.image_list import image_rows
 from ...reporting.info.lease_rows import lease_rows
 from ...reporting.info.providers import provider_rows
 from ...reporting.info.request_rows import request_rows
+from ...reporting.info.unused_files import unused_files
 from ..page.troubles import leak_rows
 
 Rows = Sequence[Mapping[str, Any]]
@@ -44,6 +46,10 @@ DELETION_STUCK, DELETION_DONE = "deletion_stuck", "deletion_done"
 BUILD_FAILED, UPLOAD_FAILED = "build_failed", "upload_failed"
 BUILD_REJECTED, BUILD_HELD = "build_rejected", "build_held"
 LEASE_ENDS = "lease_ends_soon"
+CONFIG_READ = "configuration_read"
+CONFIG_BAD, CONFIG_GOOD = "configuration_unused", "configuration_used"
+BUILD_LIVE = "build_live"
+LAUNCHER_SERVES = "launcher_serves"
 ZOOKEEPER_LOST, ZOOKEEPER_BACK = "zookeeper_lost", "zookeeper_back"
 
 ENDINGS = {
@@ -54,16 +60,33 @@ ENDINGS = {
     LEAK_FOUND: LEAK_GONE,
     DELETION_STUCK: DELETION_DONE,
     ZOOKEEPER_LOST: ZOOKEEPER_BACK,
+    CONFIG_BAD: CONFIG_GOOD,
 }
 """Type of an event → type of the event that tells its end. The others tell what has happened once."""
-ONCE = (REQUEST_WAITS, REQUEST_FAILED, BUILD_FAILED, UPLOAD_FAILED, BUILD_REJECTED, BUILD_HELD, LEASE_ENDS)
-PAST = frozenset((REQUEST_FAILED, BUILD_FAILED, UPLOAD_FAILED, BUILD_REJECTED, BUILD_HELD))
+_OF_BUILDS = (BUILD_FAILED, UPLOAD_FAILED, BUILD_REJECTED, BUILD_HELD, BUILD_LIVE)
+ONCE = (REQUEST_WAITS, REQUEST_FAILED, *_OF_BUILDS, LEASE_ENDS, LAUNCHER_SERVES, CONFIG_READ)
+PAST = frozenset((REQUEST_FAILED, *_OF_BUILDS, LAUNCHER_SERVES))
 """What stays in the tree after it has happened: not told to who begins to listen later."""
+SETTLED = frozenset((*ENDINGS, BUILD_LIVE, LAUNCHER_SERVES))
+"""What must be over for a while before it is forgotten: between two cycles no launcher is registered for a moment."""
+CHANGES = (
+    *_OF_BUILDS,
+    LAUNCHER_SERVES,
+    CONFIG_READ,
+    *(CONFIG_BAD, CONFIG_GOOD),
+    *(FROZEN, THAWED),
+    *(PROVIDER_IN_TROUBLE, PROVIDER_WELL),
+    *(PROVIDER_UNSERVED, PROVIDER_SERVED),
+    *(ZOOKEEPER_LOST, ZOOKEEPER_BACK),
+)
+"""What the page lists below its curves as what has changed."""
 TYPES = (*ENDINGS, *ENDINGS.values(), *ONCE)
 
 _OPEN = (RequestState.REQUESTED, RequestState.PENDING)
 _MOMENTARY = ("reason", "left", "used", "others", "ends_in", "tries", "state")
 """Fields that are not in the event of an end."""
+MOST_NEWS = 5
+"""Largest number of changes of a configuration that an event names."""
 MOST_TOLD = 20_000
 """Largest number of keys that are remembered."""
 
@@ -116,16 +139,37 @@ def happenings(
     :param told: keys whose details nobody needs any more: they are not computed again.
     """
     requests, leases = request_rows(reading, now), lease_rows(reading, now, config.max_hold_age)
-    providers, images = provider_rows(config, reading, now), image_rows(config, reading, now)
     found = [
         *_of_requests(reading, requests, now, limits, told),
-        *(item for row in providers for item in _of_provider(row, limits)),
-        *_of_images(images),
-        *_of_verdicts(reading, now),
+        *without_requests(config, reading, now, limits).values(),
         *_of_leaks(leak_rows(reading, now), limits),
         *_of_leases(leases, limits),
     ]
     return {item.key: item for item in found}
+
+
+def without_requests(
+    config: NodepoolConfig, reading: TreeReading, now: float, limits: Limits, told: Collection[Key] = ()
+) -> dict[Key, Happening]:
+    """Return what is the case with providers, images and files: few things, also on a large site.
+
+    :param told: not used; :func:`happenings` has it.
+    """
+    found = [
+        *(item for row in provider_rows(config, reading, now) for item in _of_provider(row, limits)),
+        *_of_images(image_rows(config, reading, now)),
+        *_of_verdicts(reading, now),
+        *(Happening(CONFIG_BAD, host.host, host.text(), {"host": host.host}) for host in unused_files(reading)),
+    ]
+    return {item.key: item for item in found}
+
+
+def config_read(before: NodepoolConfig, config: NodepoolConfig, now: float) -> dict[str, Any]:
+    """Return the event of a configuration that was read again."""
+    found = changes(before, config)
+    more = [f"and {len(found) - MOST_NEWS} more"] if len(found) > MOST_NEWS else []
+    told = f"configuration read again: {', '.join([*found[:MOST_NEWS], *more]) or 'nothing in it has changed'}"
+    return _event(CONFIG_READ, Happening(CONFIG_READ, "configuration", told), now)
 
 
 def _of_requests(
@@ -167,6 +211,8 @@ def _of_provider(row: Mapping[str, Any], limits: Limits) -> Iterator[Happening]:
         why = health["text"] or UNTOLD
         more = {**about, "owner": health["owner"], "reason": why, "state": health["state"]}
         yield Happening(PROVIDER_IN_TROUBLE, name, f"provider {name} is in trouble: {why}", more)
+    for host in row["acted_for_by"]:
+        yield Happening(LAUNCHER_SERVES, f"{name}/{host}", f"provider {name}: the launcher on {host} serves it", about)
     for pool in row["pools"]:
         where = f"{name}/{pool['name']}"
         for freeze in pool["freezes"]:
@@ -196,6 +242,10 @@ def _of_images(rows: Rows) -> Iterator[Happening]:
                 {"image": row["image"], "provider": item["provider"]},
             )
             yield from _failures(UPLOAD_FAILED, where, item, about)
+            if item["current"] is not None:
+                build = item["current"]["build_id"]
+                told = f"build {build} of {row['image']} is live at {item['provider']}"
+                yield Happening(BUILD_LIVE, f"{where}#{build}", told, {**about, "build": build})
 
 
 def _failures(kind: str, where: str, row: Mapping[str, Any], about: Mapping[str, Any]) -> Iterator[Happening]:
@@ -274,7 +324,7 @@ class Teller:
         fresh = [item for key, item in current.items() if key not in self._known]
         gone = [item for key, item in self._known.items() if key not in current]
         self._over = {item.key: self._over.get(item.key, now) for item in gone}
-        over = [item for item in gone if item.type not in ENDINGS or now - self._over[item.key] >= self._settle]
+        over = [item for item in gone if item.type not in SETTLED or now - self._over[item.key] >= self._settle]
         silent = PAST if self._first else frozenset[str]()
         self._first = self._first and not whole
         ended = {item.key for item in over}

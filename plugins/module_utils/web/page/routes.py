@@ -20,6 +20,7 @@ from ...reporting.info.node_rows import NodeFilter, node_life, node_rows
 from ..libraries import Request, Response
 from ..picture import Snapshot
 from ..routing import Route
+from .curves import BIN, MOST_CHANGES, Past, past
 from .lists import NODE_FIELDS, REQUEST_FIELDS, Query, Row, choices, listed
 from .overview import Overview, matches, overview, parts
 from .rendering import NO_FILES, has_files, rendered, static
@@ -46,6 +47,13 @@ def _overview(snapshot: Snapshot) -> tuple[float, Overview]:
     )
 
 
+def _past(snapshot: Snapshot, made: float) -> Past:
+    """Return the curves; they are drawn again only when the history has grown."""
+    history = snapshot.picture.history
+    version = (history.version, made // BIN)
+    return snapshot.picture.remembered.value("page: past", version, VALID, lambda: past(history, made))
+
+
 def _nodes(snapshot: Snapshot) -> tuple[float, list[dict[str, Any]]]:
     return snapshot.remembered(
         "page: nodes",
@@ -66,7 +74,8 @@ def _first(snapshot: Snapshot, request: Request) -> Response:
 
     def text() -> tuple[float, str]:
         made, found = _overview(snapshot)
-        return made, _text(snapshot, request, "overview.html", made, query=query, **parts(found, query.search))
+        shown = {**parts(found, query.search), "past": _past(snapshot, made), "most_changes": MOST_CHANGES}
+        return made, _text(snapshot, request, "overview.html", made, query=query, **shown)
 
     if query.search:
         return _tagged(snapshot, request, _overview(snapshot)[0], lambda: text()[1])

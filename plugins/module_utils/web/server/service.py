@@ -17,6 +17,7 @@ from ...cycles.frame.config_watch import ConfigWatch
 from ...cycles.frame.cycle_options import ConfigOptions
 from ...cycles.frame.stop import SERVING, Stop
 from ...model.lines import Trouble
+from ..events.recorder import Recorder
 from ..page.rendering import NO_FILES, has_files
 from ..picture import Picture
 from .application import Application, Visitors
@@ -66,6 +67,7 @@ def serve(
     config = source.begin()
     watch.begin(config, source.problems)
     picture = Picture(config)
+    recorder = Recorder(picture)
     wake = threading.Event()
     address = config.webapp.listen_address if host is None else host
     application = Application(picture, visitors=visitors)
@@ -82,8 +84,11 @@ def serve(
                     stop.beat(SERVING)
                 news = watch.poll(time.monotonic())
                 if news is not None and news.config is not None:
-                    picture.configure(news.config)
+                    recorder.configured(config, news.config)
+                    config = news.config
+                    picture.configure(config)
                 picture.tell_files(watch.problems)
+                recorder.step(time.monotonic())
                 wake.wait(min(left, watch.due(time.monotonic()), 1.0))
         finally:
             picture.close()

@@ -1,0 +1,52 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The ring of the last six hours."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.history import (
+    EVERY,
+    MOST_CHANGES,
+    MOST_NAMES,
+    POINTS,
+    SPAN,
+    Change,
+    History,
+)
+
+times = st.floats(0, 4 * SPAN)
+
+
+@given(st.lists(times, max_size=60))
+def test_points_and_changes_stay_in_order_and_within_the_span(moments):
+    history = History()
+    for at in moments:
+        history.note(Change(at, "kind", "text"))
+        history.add(at, {"nodes": {"ready": at}})
+        found = [point.at for point in history.points]
+        assert found == sorted(set(found)) and found[-1] == at and at - found[0] < SPAN
+        assert all(at - SPAN < change.at <= at for change in history.changes)
+    assert history.version == 2 * len(moments)
+
+
+def test_it_is_bounded():
+    history = History()
+    for number in range(2 * POINTS):
+        history.add(number * EVERY / 10, {"calls": {f"p{name:03d}": name for name in range(2 * MOST_NAMES)}})
+        history.note(Change(number, "kind", "text"))
+    assert len(history.points) == POINTS and len(history.changes) == MOST_CHANGES
+    kept = history.points[-1].groups["calls"]
+    assert len(kept) == MOST_NAMES and min(kept.values()) == MOST_NAMES
+
+
+def test_what_was_returned_does_not_change():
+    history, values = History(), {"ready": 1.0}
+    history.add(1.0, {"nodes": values})
+    before = history.points
+    values["ready"] = 2.0
+    history.add(61.0, {"nodes": values})
+    assert len(before) == 1 and before[0].groups == {"nodes": {"ready": 1.0}}
