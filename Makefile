@@ -105,12 +105,13 @@ test-sanity: stage ## ansible-test sanity of each ansible-core that is supported
 soak: setup ## 20,000 node lives through 20 cycles of the loop, and whether anything grows; LIVES=2000 CYCLES=5
 	@$(PY) -m tests.soak $(if $(LIVES),--lives $(LIVES)) $(if $(CYCLES),--cycles $(CYCLES))
 
-docs: stage ## the documentation of all plugins as HTML, in .build/docs
+docs: stage ## the documentation site: plugins, roles and docs/*.md, in .build/docs
 	@$(STEP) $@ tools/docs $(STAGE) .build/docs
 
-build: setup ## the tarball, in .build/dist
+# From the copy, which has the pages for the documentation site.
+build: stage ## the tarball, in .build/dist
 	@rm -rf .build/dist
-	@$(STEP) $@ ansible-galaxy collection build --output-path .build/dist
+	@$(STEP) $@ ansible-galaxy collection build $(STAGE) --output-path .build/dist
 
 bench: setup ## the figures: a table, and JSON in .build/bench; ARGS="--list", ARGS="--only burst-100 --quick"
 	@$(PY) -m tests.bench $(ARGS)
@@ -161,6 +162,7 @@ importer: build
 
 stage: setup
 	@$(PY) tools/stage.py $(STAGE)
+	@$(PY) -m tools.site.pages $(STAGE)/docs/docsite/rst
 
 spelling: setup
 	@$(STEP) $@ codespell
