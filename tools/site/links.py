@@ -61,7 +61,7 @@ def dead_links(site: Path, root: Path = ROOT) -> list[str]:
 def _is_dead(page: Path, target: str, pages: dict[Path, Links], root: Path, repository: str) -> bool:
     parts = urlsplit(target)
     if parts.scheme or parts.netloc:
-        kind, _, path = target.removeprefix(f"{repository}/").partition("/main/")
+        kind, _main, path = target.removeprefix(f"{repository}/").partition("/main/")
         ours = target.startswith(f"{repository}/") and kind in ("blob", "tree", "raw")
         return ours and not (root / path.partition("#")[0]).exists()
     file = (page.parent / unquote(parts.path)).resolve() if parts.path else page.resolve()

@@ -134,7 +134,7 @@ class Site:
 
     def _find(self, here: str, target: str) -> tuple[str, str]:
         """The file and the anchor that a link within the repository means."""
-        file, _, anchor = target.partition("#")
+        file, _mark, anchor = target.partition("#")
         path = posixpath.normpath(posixpath.join(posixpath.dirname(here), file)) if file else here
         if ELSEWHERE.match(target):
             pass
