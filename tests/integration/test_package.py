@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from tools.site.pages import page_names
+
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
 PLUGINS = [("module", "node_launch"), ("module", "nodepool_request"), ("inventory", "nodepool")]
@@ -40,9 +42,12 @@ def run(*command: str | Path, cwd: Path, collections: Path | None = None) -> str
 
 @pytest.fixture(scope="module")
 def tarball(tmp_path_factory):
-    """The built tarball."""
+    """The built tarball, made as "make build" makes it."""
     folder = tmp_path_factory.mktemp("dist")
-    run(BIN / "ansible-galaxy", "collection", "build", ROOT, "--output-path", folder, cwd=folder)
+    stage = folder / "ansible_collections" / "stackci" / "nodepool"
+    run(sys.executable, ROOT / "tools" / "stage.py", stage, cwd=ROOT)
+    run(sys.executable, "-m", "tools.site.pages", stage / "docs" / "docsite" / "rst", cwd=ROOT)
+    run(BIN / "ansible-galaxy", "collection", "build", stage, "--output-path", folder, cwd=folder)
     return next(folder.glob("stackci-nodepool-*.tar.gz"))
 
 
@@ -67,6 +72,8 @@ def test_the_tarball_holds_what_users_need_and_nothing_else(tarball):
     assert {"README.md", "COPYING", "meta/runtime.yml", "meta/ee-requirements.txt", "requirements.txt"} <= set(files)
     assert {"plugins/modules/node_launch.py", "playbooks/launcher.yml"} <= set(files)
     assert {"docs/monitoring.md", "docs/monitoring/alerts.yml", "docs/monitoring/dashboard.json"} <= set(files)
+    pages = {f"docs/docsite/rst/{name}.rst" for name in page_names()}
+    assert pages == {name for name in files if name.startswith("docs/docsite/rst/")} != set()
     page = "plugins/module_utils/web/page"
     assert {f"{page}/templates/overview.html", f"{page}/static/page.css", f"{page}/static/page.js"} <= set(files)
     assert [name for name in files if "/." in name or "__pycache__" in name or "ansible_collections" in name] == []
