@@ -58,8 +58,11 @@ class ApiTimeouts:
 
     @property
     def listen_for(self) -> float:
-        """Time of trouble for which an answer to a cheap call shows that a provider is only slow."""
-        return 1.5 * self.silence
+        """Time of trouble for which an answer to a cheap call shows that a provider is only slow.
+
+        A cloud that needs longer than this for every other call cannot be told from one in which they hang.
+        """
+        return 4 * self.silence
 
     @property
     def stuck_with_server(self) -> float:
