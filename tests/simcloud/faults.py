@@ -32,9 +32,9 @@ class Rule:
     :ivar probability: how likely it strikes a call that matches, 0 to 1.
     :ivar until: seconds since the epoch from which it is void; None is never.
     :ivar options: figures of the fault: ``seconds``, ``status``, ``retry_after``, ``message``, ``page``, ``headers``,
-        ``set`` (path → value), ``interval``, ``resources``, ``code``, ``name`` (glob of server names, for the faults of
-        servers), ``of`` (glob of the server at whose address a ghost appears); of uploads ``at`` (bytes after which it
-        strikes) and ``rate`` (bytes a second).
+        ``set`` (path → value), ``interval``, ``resources``, ``code``, ``name`` and ``image`` (globs of a server's
+        name and of its image's id, for the faults of servers), ``of`` (glob of the server at whose address a ghost
+        appears); of uploads ``at`` (bytes after which it strikes) and ``rate`` (bytes a second).
     """
 
     id: int
@@ -110,7 +110,7 @@ class Faults:
     def rows(self) -> list[dict[str, Any]]:
         return [rule.row() for rule in self._rules.values()]
 
-    def strike(self, kind: str, now: float, server_name: str = "") -> list[Rule]:
+    def strike(self, kind: str, now: float, server_name: str = "", image: str = "") -> list[Rule]:
         """Return the rules that strike this call and use them up.
 
         Every matching ``slow`` strikes, and the first of each other family (call, server, delete).
@@ -123,7 +123,7 @@ class Faults:
             if rule.until is not None and now >= rule.until:
                 continue
             family = _family(rule.fault)
-            if (family in families and rule.fault != "slow") or not _matches(rule, kind, server_name):
+            if (family in families and rule.fault != "slow") or not _matches(rule, kind, server_name, image):
                 continue
             if rule.count is not None and rule.count <= 0:
                 continue
@@ -145,8 +145,8 @@ def _family(fault: str) -> str:
     return "call"
 
 
-def _matches(rule: Rule, kind: str, server_name: str) -> bool:
+def _matches(rule: Rule, kind: str, server_name: str, image: str) -> bool:
     if rule.kind != kind and not fnmatch.fnmatchcase(kind, rule.kind):
         return False
-    pattern = rule.options.get("name")
-    return pattern is None or fnmatch.fnmatchcase(server_name, pattern)
+    wanted = [(rule.options.get("name"), server_name), (rule.options.get("image"), image)]
+    return all(pattern is None or fnmatch.fnmatchcase(found, pattern) for pattern, found in wanted)

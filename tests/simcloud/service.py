@@ -118,7 +118,7 @@ class Service:
         )
         if service == "volume":
             call.root = f"{call.root}/{cloud.identity.project_id}"
-        struck = cloud.faults.strike(entry.kind, time.time(), _server_name(cloud, call, entry.kind))
+        struck = cloud.faults.strike(entry.kind, time.time(), *_server_of(cloud, call, entry.kind))
         call.effects = struck
         fault = next((rule for rule in struck if rule.fault in CALL_FAULTS and rule.fault != "slow"), None)
         if upload:
@@ -249,17 +249,18 @@ def _response(answer: Answer) -> web.Response:
     return web.Response(status=answer.status, body=body, headers=headers)
 
 
-def _server_name(cloud: Cloud, call: Call, kind: str) -> str:
-    """Return the name of the server that a call makes or deletes, for rules that look at it."""
+def _server_of(cloud: Cloud, call: Call, kind: str) -> tuple[str, str]:
+    """Return the name and the image of the server that a call makes or deletes, for rules that look at them."""
     if kind == "POST /servers":
         try:
-            return str(orjson.loads(call.body)["server"]["name"])
-        except (orjson.JSONDecodeError, KeyError, TypeError):
-            return ""
+            server = orjson.loads(call.body)["server"]
+            return str(server["name"]), str(server.get("imageRef") or "")
+        except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
+            return "", ""
     if kind.startswith("DELETE /servers/"):
         server = cloud.machines.servers.get(call.path[1])
-        return server.wish.name if server else ""
-    return ""
+        return (server.wish.name, server.wish.image_id or "") if server else ("", "")
+    return "", ""
 
 
 def _delay(cloud: Cloud, kind: str, struck: list[Rule]) -> float:

@@ -14,7 +14,8 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.image impor
     Upload,
     UploadState,
 )
-from tests.support.world import World, provider_document, site
+from tests.support.virtual_cloud import Fate, Machine
+from tests.support.world import Habit, World, provider_document, site
 
 
 def uploaded(**labels: Any) -> dict[str, Any]:
@@ -45,3 +46,37 @@ def ready(world: World) -> list[str]:
 
 def images(world: World) -> list[str]:
     return [machine.image for machine in world.clouds["east"].machines.values()]
+
+
+def broken(*names: str) -> Any:
+    """Servers of these images never answer."""
+    return lambda machine: Fate(reachable=machine.image not in names)
+
+
+def made(world: World) -> list[Machine]:
+    """Record every server that is made from now on, also those that are deleted again."""
+    found: list[Machine] = []
+    cloud = world.clouds["east"]
+    fate = cloud.fate
+
+    def noted(machine: Machine) -> Fate:
+        found.append(machine)
+        return fate(machine)
+
+    cloud.fate = noted
+    return found
+
+
+def serve(world: World, count: int, seconds: float = 1200) -> list[str]:
+    asked = [world.request("small", habit=Habit()) for _unused in range(count)]
+    assert world.run(seconds, until=lambda: all(request in world.fulfilled for request in asked)), len(world.fulfilled)
+    return asked
+
+
+def of(found: list[Machine], image: str) -> int:
+    return sum(1 for machine in found if machine.image == image)
+
+
+def figures(world: World, number: int) -> dict[str, Any]:
+    document = world.store.own.read("launch-counts/east") or {}
+    return dict(document["built"][build_id(number)]["flavors"]["small"])

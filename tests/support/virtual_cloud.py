@@ -93,12 +93,13 @@ def busy() -> Timing:
 
 @dataclass(frozen=True)
 class Fate:
-    """What becomes of a server: its state after *boot* seconds, and whether its guest ever answers."""
+    """A server's state after *boot* seconds, and whether its guest ever answers, *silent* seconds after that."""
 
     status: str = "ACTIVE"
     fault: str | None = None
     boot: float | None = None
     reachable: bool = True
+    silent: float = 0.0
 
 
 @dataclass(eq=False)

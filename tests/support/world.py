@@ -414,7 +414,10 @@ class World:
         for cloud in self.clouds.values():
             machine = cloud.at_address(job.address)
             if machine is not None and machine.fate.reachable:
-                return cloud.timing.scan, (machine.host_key,) if job.want_keys else (), None
+                at = (machine.active_at or self.agenda.now) + machine.fate.silent
+                seconds = cloud.timing.scan + max(0.0, at - self.agenda.now)
+                if seconds < job.deadline:
+                    return seconds, (machine.host_key,) if job.want_keys else (), None
         return job.deadline, (), f"{job.address}: connection refused"
 
 

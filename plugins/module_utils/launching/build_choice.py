@@ -25,6 +25,12 @@ WINDOW = 3600.0
 """Seconds for which an attempt counts."""
 NEAR = 600.0
 """Seconds before and after a failure within which another launch shows whether the cloud worked."""
+LATE = 2.0
+"""A guest is late when it does not answer for this many times the longest time that those of the build before need."""
+LEAST_LATE = 10.0
+"""Least number of seconds after ACTIVE at which a guest counts as late."""
+COMPARED = 2
+"""Number of later launches from the build before that must be ready before a guest counts as late."""
 SHARE = 0.5
 """Least share of failures among the attempts of a build that is given up; that of the others must be less than half."""
 
@@ -38,6 +44,7 @@ class Candidate:
     :ivar since: UNIX time; attempts that ended earlier do not count, because a person has restored the build then.
     :ivar trusted: a person has approved it.
     :ivar under_way: number of launches from it that have not ended.
+    :ivar late: the requests of some of these were given other nodes, because the guests were late.
     """
 
     build: str
@@ -46,6 +53,23 @@ class Candidate:
     since: float = 0.0
     trusted: bool = False
     under_way: int = 0
+    late: bool = False
+
+    @property
+    def is_proved(self) -> bool:
+        """True if it has worked, since a person has restored it."""
+        if not self.since:
+            return self.ready > 0
+        return any(one.end == READY and one.ended > self.since for one in self.recent)
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A launch whose guest does not answer yet. *began*: when its create was sent, *active*: when its server was ACTIVE
+    (UNIX seconds)."""
+
+    began: float
+    active: float
 
 
 @dataclass(frozen=True)
@@ -125,17 +149,33 @@ def choose(candidates: Sequence[Candidate], others: Sequence[Attempt], size: int
     found = find(newest, before, others, now)
     if found.is_bad:
         return before.build
-    proved = (
-        newest.ready > 0
-        if not newest.since
-        else any(one.end == READY and one.ended > newest.since for one in newest.recent)
-    )
-    if proved:
+    if newest.is_proved:
         return before.build if _needs_comparison(newest, before, found) else newest.build
+    if newest.late:
+        return before.build
     most = max(1, TRIALS - len(found.failures))
     room = newest.under_way == 0 or newest.under_way + size <= most
     unanswered = len(found.failures) >= DOUBT and not _compared(found)
     return newest.build if room and not unanswered else before.build
+
+
+def late_at(waiting: Waiting, before: Candidate, beside: Iterable[Waiting], now: float) -> float | None:
+    """Return when the guest of a launch from a new build is late, in UNIX seconds; None while nothing shows that.
+
+    Its request need not wait for it any longer then. It says nothing about the build, which may be slow: only the end
+    of the launch does. When the cloud is slow or in trouble no guest is late, because those of the build before would
+    fail or wait as well.
+
+    :param before: the build before, which is known to work here.
+    :param beside: the launches from other builds and images at the same provider whose guests do not answer yet.
+    """
+    lately = [one for one in before.recent if one.ended >= waiting.began]
+    compared = [one for one in lately if one.end == READY and one.began >= waiting.began and one.active]
+    if len(compared) < COMPARED or any(one.end != READY for one in lately):
+        return None
+    longest = max(one.ended - one.active for one in before.recent if one.end == READY and one.active)
+    usual = max(LEAST_LATE / LATE, longest)
+    return None if any(now - one.active > usual for one in beside) else waiting.active + LATE * usual
 
 
 def _needs_comparison(newest: Candidate, before: Candidate, found: Findings) -> bool:

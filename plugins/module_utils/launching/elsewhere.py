@@ -60,6 +60,14 @@ def has_room_in_another_zone(
     return not_now(pool, labels, snapshot, tenant) is None and _has_room(pool, labels, Rooms(snapshot), others)
 
 
+def has_room_here(snapshot: Snapshot, pool_id: str, labels: Sequence[str], tenant: str | None = None) -> bool:
+    """Return True if a pool could launch nodes of these labels now."""
+    pool = next((item for item in snapshot.pools if item.id == pool_id), None)
+    if pool is None or not_now(pool, labels, snapshot, tenant) is not None:
+        return False
+    return _has_room(pool, labels, Rooms(snapshot), list(pool.az_load) or [None])
+
+
 def has_room_elsewhere(
     snapshot: Snapshot,
     labels: Sequence[str],

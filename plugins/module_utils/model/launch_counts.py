@@ -34,11 +34,17 @@ SHORT = 8
 
 @dataclass(frozen=True)
 class Attempt:
-    """An attempt that has ended. *began*, *ended*: UNIX seconds. *end*: READY, OF_IMAGE or OF_OTHERS."""
+    """An attempt that has ended.
+
+    :ivar began: when its create was sent, *ended*: when it ended, in UNIX seconds.
+    :ivar end: READY, OF_IMAGE or OF_OTHERS.
+    :ivar active: when its server was seen ACTIVE; 0 if this is not known.
+    """
 
     began: float
     ended: float
     end: str
+    active: float = 0.0
 
 
 @dataclass
@@ -90,7 +96,9 @@ class BuildCounts:
             "flavors": {name: dict(counts) for name, counts in self.flavors.items()},
             "first": round(self.first, 1),
             "last": round(self.last, 1),
-            "recent": [[round(item.began, 1), round(item.ended, 1), item.end] for item in self.recent],
+            "recent": [
+                [round(item.began, 1), round(item.ended, 1), item.end, round(item.active, 1)] for item in self.recent
+            ],
         }
 
     def text(self) -> str:
@@ -197,6 +205,9 @@ def _are_counts(values: Iterable[Any]) -> bool:
 
 
 def _attempt(image: str, row: Any) -> Attempt:
-    if not isinstance(row, list) or len(row) != 3 or not all(map(is_number, row[:2])) or row[2] not in _ENDS:
-        raise BadDocument(f"in {image!r} an attempt is not two times and an end")
-    return Attempt(float(row[0]), float(row[1]), row[2])
+    """Read an attempt; its last part is missing in documents of earlier versions."""
+    if not isinstance(row, list) or not 3 <= len(row) <= 4 or row[2] not in _ENDS:
+        raise BadDocument(f"in {image!r} an attempt is not two times, an end and a time")
+    if not all(map(is_number, [*row[:2], *row[3:]])):
+        raise BadDocument(f"in {image!r} the times of an attempt are not numbers")
+    return Attempt(float(row[0]), float(row[1]), row[2], *map(float, row[3:]))

@@ -97,3 +97,8 @@ def test_rules_can_be_taken_away(faults):
 def test_nonsense_is_refused(faults, document):
     with pytest.raises(ValueError, match=r"fault|count|probability"):
         faults.add(document, 0.0)
+
+
+def test_a_rule_may_be_for_servers_of_one_image(faults):
+    faults.add({"kind": KIND, "fault": "unreachable", "image": "image-2"}, 0.0)
+    assert [bool(faults.strike(KIND, 0.0, "x", image)) for image in ("image-1", "image-2", "")] == [False, True, False]

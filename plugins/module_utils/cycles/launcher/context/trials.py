@@ -10,11 +10,11 @@ the counts of that time.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ....clients.zookeeper.store import Store
-from ....launching.build_choice import Candidate, choose, find, predecessor
+from ....launching.build_choice import Candidate, Waiting, choose, find, late_at, predecessor
 from ....model import owner
 from ....model.build_verdict import BuildVerdict
 from ....model.image import Upload
@@ -33,6 +33,7 @@ class Ended:
     :ivar build: id of the build; the id in the cloud for a cloud-image.
     :ivar result: READY, or the owner of its failure.
     :ivar reached: its server was ACTIVE: what failed then may be the guest.
+    :ivar active: when it was seen ACTIVE; 0 if another cycle saw that.
     """
 
     provider: str
@@ -42,6 +43,7 @@ class Ended:
     result: str
     began: float
     reached: bool = False
+    active: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -60,10 +62,12 @@ class Trials:
     """The figures by provider.
 
     :ivar under_way: returns build → number of launches from it at a provider that have not ended.
+    :ivar late: returns the builds at a provider of which the requests of some launches were given other nodes.
     """
 
     counts: dict[str, LaunchCounts] = field(default_factory=dict)
     under_way: Callable[[str], Mapping[str, int]] = lambda provider: {}
+    late: Callable[[str], Collection[str]] = lambda provider: ()
     _begun: Counter[tuple[str, str]] = field(default_factory=Counter)
     """(provider, build) → launches that are being begun and are not among those under way yet."""
     _together: dict[tuple[str, str, str], str] = field(default_factory=dict)
@@ -82,7 +86,7 @@ class Trials:
     def ended(self, what: Ended, now: float) -> None:
         """Count an attempt that has ended."""
         counts = self.counts.setdefault(what.provider, LaunchCounts())
-        attempt = None if what.result in SAYS_NOTHING else Attempt(what.began, now, _end(what))
+        attempt = None if what.result in SAYS_NOTHING else Attempt(what.began, now, _end(what), what.active)
         counts.add(what.image, what.build, what.flavor, what.result, now, attempt)
         self._changed.add(what.provider)
         self._unjudged.add(what.provider)
@@ -153,7 +157,7 @@ class Trials:
         self, counts: LaunchCounts, uploads: Sequence[Upload], verdicts: Mapping[str, BuildVerdict], now: float
     ) -> list[Candidate]:
         provider, none = uploads[0].provider, BuildVerdict()
-        under_way, found = self.under_way(provider), []
+        under_way, late, found = self.under_way(provider), self.late(provider), []
         for upload in uploads:
             known, verdict = counts.of(upload.image, upload.build_id), verdicts.get(upload.build_id, none)
             more = self._begun[provider, upload.build_id]
@@ -165,9 +169,33 @@ class Trials:
                     verdict.restored,
                     verdict.is_trusted(now),
                     under_way.get(upload.build_id, 0) + more,
+                    upload.build_id in late,
                 )
             )
         return found
+
+    def late_at(
+        self,
+        uploads: Sequence[Upload],
+        verdicts: Mapping[str, BuildVerdict],
+        waiting: Sequence[Waiting],
+        beside: Iterable[Waiting],
+        now: float,
+    ) -> list[float | None]:
+        """Return when each of the *waiting* launches from the newest build is late; see :func:`.build_choice.late_at`.
+
+        :param uploads: as for :meth:`chosen`.
+        :param beside: the launches at the provider from other builds and images whose guests do not answer yet.
+        """
+        counts, nothing = self.counts.get(uploads[0].provider), [None] * len(waiting)
+        if counts is None or len(uploads) < 2:
+            return [*nothing]
+        candidates = self._candidates(counts, uploads, verdicts, now)
+        newest, before = candidates[0], predecessor(candidates)
+        if before is None or newest.is_proved or newest.trusted:
+            return [*nothing]
+        others = list(beside)
+        return [late_at(one, before, others, now) for one in waiting]
 
     # -- which build is given up -----------------------------------------------------------------------------------
 

@@ -77,6 +77,8 @@ class LaunchInProgress:
     """The build of the current attempt's server, if this cycle has sent the create."""
     flavors_seen: list[Flavor] | None = None
     """The list of flavors with which the flavor of the launch was last compared."""
+    abandoned: bool = False
+    """True when its request got other nodes because its guest was late: its end shows whether its build is at fault."""
     lacks: Reason | None = None
     """Why there is no image for the launch now, although there was one when it began."""
 
@@ -306,6 +308,10 @@ class LaunchesInProgress(dict[str, LaunchInProgress]):
         """Return build → number of launches from it at a provider; those that wait after a failure do not count."""
         mine = (one for one in self.values() if one.launch.provider == provider)
         return Counter(one.build_id for one in mine if one.launch.phase != Phase.QUEUED or not one.launch.failures)
+
+    def late_builds(self, provider: str) -> set[str]:
+        """Return the builds of the launches at a provider whose requests were given other nodes."""
+        return {one.build_id for one in self.values() if one.abandoned and one.launch.provider == provider}
 
     def needed(self, key: tuple[str, str], besides: str | None = None) -> Counter[str]:
         """Return the narrow resources that the launches of a pool try, and for how many requests.

@@ -49,6 +49,7 @@ from .create_limits import CreateLimits, left_out
 from .creates import Creates
 from .creating import prepare_create, renew_facts, renew_image, send_create
 from .gates import Gates
+from .late_trials import LateTrials
 from .launch_in_progress import (
     Ended,
     LaunchesInProgress,
@@ -67,6 +68,7 @@ class Launches:
     """Carries out the launches of a cycle.
 
     :ivar in_progress: the launches, by node id.
+    :ivar late: finds those whose requests need not wait for them.
     """
 
     def __init__(self, context: Context, removals: Removals, gates: Gates, scanner: Scanner) -> None:
@@ -74,6 +76,8 @@ class Launches:
         self._removals = removals
         self.in_progress = LaunchesInProgress()
         context.trials.under_way = self.in_progress.by_build
+        context.trials.late = self.in_progress.late_builds
+        self.late = LateTrials(context, self.in_progress)
         self._create_limits = CreateLimits(context, gates, self.in_progress)
         self._outcomes = Outcomes(context, gates, self.in_progress)
         self._addressing = Addressing(context)
@@ -163,6 +167,11 @@ class Launches:
         ongoing.node.allocated_to = None
         self._context.store.nodes.write(ongoing.node)
 
+    def abandon(self, node_id: str) -> None:
+        """Continue a launch whose request gets another node; it is not tried again."""
+        self.in_progress[node_id].abandoned = True
+        self.orphan(node_id)
+
     def scanned(self, result: ScanResult) -> None:
         """Handle the scanner's answer."""
         ongoing = self.in_progress.get(result.key)
@@ -171,7 +180,7 @@ class Launches:
 
     def next_due(self, now: float) -> float:
         """Return the seconds until the first waiting launch may go on."""
-        return min(self.in_progress.next_due(now), self._reaching.next_due(now))
+        return min(self.in_progress.next_due(now), self._reaching.next_due(now), self.late.next_due(now))
 
     # -- the way of a launch -------------------------------------------------------------------------------------
 
@@ -220,12 +229,14 @@ class Launches:
         self._addressing.step()
 
     def _withdraw_unwanted(self) -> None:
-        """Give up the launches without a request whose pool, label, image or lease is gone."""
+        """Give up the launches without a request whose pool, label, image or lease is gone, or whose guest was late."""
         free = {key for key, item in self.in_progress.items() if item.launch.request_id is None}
         self._orphans &= free
         released = _released_nodes(self._context.store) if self._orphans else set()
         for node_id in free:
-            if self.is_left_out(node_id) or node_id in self._orphans & released:
+            ongoing = self.in_progress[node_id]
+            over = ongoing.abandoned and ongoing.is_queued
+            if over or self.is_left_out(node_id) or node_id in self._orphans & released:
                 self.withdraw(node_id)
 
     def _push(self, step: Step, ongoing: LaunchInProgress, now: float) -> None:

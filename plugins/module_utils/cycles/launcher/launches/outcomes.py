@@ -243,7 +243,10 @@ class Outcomes:
         """Count the attempt for the build that it was made from."""
         launch = ongoing.launch
         image, build, reached = ongoing.label.image_name, ongoing.build_id, launch.active_at is not None
-        ended = Ended(launch.provider, image, build, ongoing.flavor, result, launch.asked_at or now, reached)
+        began = launch.asked_at or now
+        # A cycle that has adopted the launch has seen it ACTIVE too late.
+        active = 0.0 if (launch.adopted_at or 0.0) > began else launch.active_at or 0.0
+        ended = Ended(launch.provider, image, build, ongoing.flavor, result, began, reached, active)
         self._context.trials.ended(ended, now)
         cycle_counts = self._context.account.cycle_counts
         cycle_counts.counters.add(IMAGE_LAUNCHES, launch.provider, image, result)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from ....clients.zookeeper.link.batch import Batch
 from ....launching.actions import Admit, Decline
-from ....launching.elsewhere import has_room_elsewhere, has_room_in_another_zone, zone_of
+from ....launching.elsewhere import has_room_elsewhere, has_room_here, has_room_in_another_zone, zone_of
 from ....launching.moving import Departures, may_move
 from ....launching.snapshot import Snapshot
 from ....model import reasons
@@ -229,6 +229,31 @@ class AcceptedRequests:
             launching = [node_id for node_id in accepted.node_ids if node_id not in accepted.held]
             unmade = [node_id for node_id in launching if self._launches.in_progress[node_id].is_queued]
             self._give_back(accepted, list(dict.fromkeys([*failing, *unmade])))
+
+    def give_others(self, late: Iterable[LaunchInProgress], snapshot: Snapshot) -> None:
+        """Reopen the requests of launches whose guests are late, where there is room for other nodes.
+
+        The late launches go on for nobody, so that their end shows whether their build is at fault.
+
+        :param snapshot: the snapshot of the latest plan.
+        """
+        wanted: dict[str, list[str]] = {}
+        for request_id in dict.fromkeys(one.launch.request_id for one in late):
+            accepted = self._accepted.get(request_id or "")
+            if accepted is None:
+                continue
+            request, pool_id = accepted.request, accepted.pool_id
+            labels = [*wanted.get(pool_id, ()), *request.node_types]
+            if not has_room_here(snapshot, pool_id, labels, request.tenant_name):
+                continue
+            wanted[pool_id] = labels
+            launching = [node_id for node_id in accepted.node_ids if node_id not in accepted.held]
+            build = self._launches.in_progress[launching[0]].build_id
+            text = f"request {request.id}: gets other nodes, because servers of build {build} do not answer yet, while"
+            self._say(f"{text} later ones of the build before are ready", accepted)
+            for node_id in launching:
+                self._launches.abandon(node_id)
+            self._put_back(accepted)
 
     def _failing(self, accepted: AcceptedRequest) -> list[str]:
         return [node_id for node_id in accepted.node_ids if self._launches.wants_another_place(node_id)]

@@ -10,11 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.build_choice import (
+    COMPARED,
     ENOUGH,
+    LATE,
+    LEAST_LATE,
     TRIALS,
     Candidate,
+    Waiting,
     choose,
     find,
+    late_at,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch_counts import (
     OF_IMAGE,
@@ -162,3 +167,68 @@ def test_few_servers_are_lost_whatever_the_order_in_which_launches_begin_and_end
         if find(new(mine), old(before[-16:]), [], now).is_bad:
             assert lost + len(under_way["new"]) <= ENOUGH + TRIALS
             return
+
+
+def quick(began: float, *, count: int = COMPARED, took: float = 25.0, booted: float = 20.0) -> list[Attempt]:
+    """Launches from the build before whose guests need *took* - *booted* seconds after ACTIVE."""
+    return [Attempt(began, began + took, READY, began + booted)] * count
+
+
+TRIED = Waiting(NOW - 60, NOW - 40)
+
+
+@pytest.mark.parametrize(
+    ("before", "beside", "expected"),
+    [
+        (quick(NOW - 60), [], NOW - 40 + LEAST_LATE),
+        (quick(NOW - 60, took=40), [], NOW - 40 + LATE * 20),
+        # Nothing was launched after it, or too little.
+        (quick(NOW - 61), [], None),
+        (quick(NOW - 60, count=COMPARED - 1), [], None),
+        # The cloud was in trouble meanwhile.
+        ([*quick(NOW - 60), Attempt(NOW - 70, NOW - 30, OF_IMAGE)], [], None),
+        ([*quick(NOW - 60), Attempt(NOW - 70, NOW - 30, OF_OTHERS)], [], None),
+        ([*quick(NOW - 60), Attempt(NOW - 90, NOW - 61, OF_IMAGE)], [], NOW - 40 + LEAST_LATE),
+        # The cloud is slow now: others wait longer than ever.
+        (quick(NOW - 60), [Waiting(NOW - 30, NOW - 6)], None),
+        (quick(NOW - 60), [Waiting(NOW - 30, NOW - 4)], NOW - 40 + LEAST_LATE),
+        # Earlier launches were slower.
+        ([*quick(NOW - 60), *quick(NOW - 900, took=50)], [], NOW - 40 + LATE * 30),
+        # Documents of earlier versions do not know when a server was ACTIVE.
+        ([Attempt(NOW - 60, NOW - 35, READY)] * 3, [], None),
+    ],
+)
+def test_when_a_guest_is_late(before: list[Attempt], beside: list[Waiting], expected: float | None) -> None:
+    assert late_at(TRIED, old(before), beside, NOW) == expected
+
+
+@given(some, st.lists(st.floats(0, 600).map(lambda ago: Waiting(NOW - ago - 20, NOW - ago)), max_size=4))
+def test_no_guest_is_late_when_later_launches_from_the_build_before_are_not_ready(
+    before: list[Attempt], beside: list[Waiting]
+) -> None:
+    later = [one for one in before if one.began >= TRIED.began and one.end == READY]
+    if len(later) < COMPARED:
+        assert late_at(TRIED, old(before), beside, NOW) is None
+    told = [Attempt(one.began, one.ended, one.end, one.began) for one in before]
+    found = late_at(TRIED, old(told), beside, NOW)
+    if any(one.end != READY and one.ended >= TRIED.began for one in before):
+        assert found is None
+    assert found is None or found >= TRIED.active + LEAST_LATE
+
+
+@given(some, st.floats(0, 1), st.floats(1, 300))
+def test_a_cloud_that_becomes_slow_for_all_makes_no_guest_late(
+    before: list[Attempt], active: float, more: float
+) -> None:
+    """A launch from the build before that began with the new one waits as long: nothing is said of the build."""
+    told = [Attempt(one.began, one.ended, one.end, one.began) for one in before]
+    now = TRIED.active + LEAST_LATE + more
+    found = late_at(TRIED, old(told), [Waiting(TRIED.began, TRIED.active + active)], now)
+    assert found is None or found > now
+
+
+@given(some, st.integers(0, 10), st.integers(1, 5))
+def test_while_a_guest_is_late_no_further_launch_tries_the_build(
+    before: list[Attempt], under_way: int, size: int
+) -> None:
+    assert choose([new([], under_way=under_way, late=True), old(before)], [], size, NOW) == "old"

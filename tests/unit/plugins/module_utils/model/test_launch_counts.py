@@ -63,7 +63,8 @@ def test_the_counts_are_bounded_and_come_back_as_stored(steps: list[tuple[int, i
     for at, (image, build, flavor, good) in enumerate(steps):
         end = READY if good else OF_IMAGE
         result = READY if good else "image"
-        counts.add(f"i{image}", f"b{build}", f"f{flavor}", result, 1.0 + at, Attempt(float(at), 1.0 + at, end))
+        attempt = Attempt(float(at), 1.0 + at, end, 0.5 + at)
+        counts.add(f"i{image}", f"b{build}", f"f{flavor}", result, 1.0 + at, attempt)
         assert f"b{build}" in counts.images[f"i{image}"]
     assert len(counts.images) <= MOST_IMAGES
     for builds in counts.images.values():
@@ -101,9 +102,17 @@ def test_the_largest_document_fits_into_a_znode() -> None:
         {"tiny": {"a": {"flavors": {"small": {"ready": "many"}}}}},
         {"tiny": {"a": {"flavors": {}, "recent": [[1, 2]]}}},
         {"tiny": {"a": {"flavors": {}, "recent": [[1, 2, "odd"]]}}},
+        {"tiny": {"a": {"flavors": {}, "recent": [[1, 2, "ready", "3"]]}}},
+        {"tiny": {"a": {"flavors": {}, "recent": [[1, 2, "ready", 3, 4]]}}},
         {"tiny": {"a": {"flavors": {}, "first": None}}},
     ],
 )
 def test_a_document_that_cannot_be_used_is_refused(document: dict[str, object]) -> None:
     with pytest.raises(BadDocument, match="tiny"):
         LaunchCounts.from_document(document)
+
+
+def test_attempts_of_earlier_versions_have_no_time_of_active() -> None:
+    document = {"tiny": {"a": {"flavors": {}, "recent": [[1, 2, "ready"], [1, 4, "ready", 3]]}}}
+    found = LaunchCounts.from_document(document).of("tiny", "a").recent
+    assert found == [Attempt(1.0, 2.0, READY), Attempt(1.0, 4.0, READY, 3.0)]

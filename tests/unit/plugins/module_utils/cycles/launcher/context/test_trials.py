@@ -7,51 +7,16 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.context.trials import Ended, Trials
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.build_verdict import APPROVED, HAND
-from tests.support.build_case import build_id, upload, uploaded
-from tests.support.virtual_cloud import Fate, Machine
+from tests.support.build_case import broken, build_id, figures, made, of, serve, upload, uploaded
+from tests.support.virtual_cloud import Fate
 from tests.support.world import Habit, World
 
 FOLDER = "/nodepool/stackci/launch-counts"
-
-
-def broken(*names: str) -> Any:
-    """Servers of these images never answer."""
-    return lambda machine: Fate(reachable=machine.image not in names)
-
-
-def made(world: World) -> list[Machine]:
-    """Record every server that is made from now on, also those that are deleted again."""
-    found: list[Machine] = []
-    cloud = world.clouds["east"]
-    fate = cloud.fate
-
-    def noted(machine: Machine) -> Fate:
-        found.append(machine)
-        return fate(machine)
-
-    cloud.fate = noted
-    return found
-
-
-def serve(world: World, count: int, seconds: float = 1200) -> list[str]:
-    asked = [world.request("small", habit=Habit()) for _unused in range(count)]
-    assert world.run(seconds, until=lambda: all(request in world.fulfilled for request in asked)), len(world.fulfilled)
-    return asked
-
-
-def of(found: list[Machine], image: str) -> int:
-    return sum(1 for machine in found if machine.image == image)
-
-
-def figures(world: World, number: int) -> dict[str, Any]:
-    document = world.store.own.read("launch-counts/east") or {}
-    return dict(document["built"][build_id(number)]["flavors"]["small"])
 
 
 def test_a_broken_newest_image_under_a_hundred_requests() -> None:
@@ -63,6 +28,7 @@ def test_a_broken_newest_image_under_a_hundred_requests() -> None:
         world.clouds["east"].fate = broken("east-2")
         found = made(world)
         serve(world, 100)
+        world.run(90)
         assert of(found, "east-2") <= 5
         verdict = world.store.verdicts.of_build("built", build_id(2))
         assert verdict.fallen_back["east"].reason == (
@@ -108,6 +74,8 @@ def test_a_person_brings_it_back() -> None:
         upload(world, 2)
         world.clouds["east"].fate = broken("east-2")
         serve(world, 30)
+        world.run(90)
+        assert "east" in world.store.verdicts.of_build("built", build_id(2)).fallen_back
         world.clouds["east"].fate = broken()
         world.store.verdicts.change("built", build_id(2), lambda had: had.undone(world.agenda.now))
         found = made(world)

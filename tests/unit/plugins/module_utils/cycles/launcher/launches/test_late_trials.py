@@ -1,0 +1,120 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Requests do not wait for the guests of a new build that does not boot, unless the whole cloud is slow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.build_case import broken, build_id, figures, made, of, serve, upload, uploaded
+from tests.support.virtual_cloud import Fate
+from tests.support.world import Habit, World
+
+
+def told_of_others(cycle: Any) -> list[str]:
+    return [line for _at, line in cycle.lines if "gets other nodes" in line]
+
+
+def silent(seconds: float, *names: str) -> Any:
+    """Guests of these images answer late."""
+    return lambda machine: Fate(silent=seconds if machine.image in names else 0.0)
+
+
+def test_requests_do_not_wait_for_boot_timeout() -> None:
+    with World(uploaded()) as world:
+        upload(world, 1)
+        cycle = world.start()
+        serve(world, 20)
+        upload(world, 2)
+        world.clouds["east"].fate = broken("east-2")
+        found, began = made(world), world.agenda.now
+        asked = serve(world, 100)
+        timeout = world.config.providers["east"].boot_timeout
+        assert max(world.fulfilled[request] for request in asked) < began + timeout
+        assert of(found, "east-2") == 3 and len(told_of_others(cycle)) == 3
+        # What they left behind shows that the build is at fault, and is not tried again for nobody.
+        world.run(120)
+        assert "east" in world.store.verdicts.of_build("built", build_id(2)).fallen_back
+        assert len(found) == 103
+
+
+def test_a_new_build_that_boots_slowly_is_used_as_soon_as_it_has_worked() -> None:
+    with World(uploaded()) as world:
+        upload(world, 1)
+        cycle = world.start()
+        serve(world, 20)
+        upload(world, 2)
+        world.clouds["east"].fate = silent(40.0, "east-2")
+        serve(world, 30)
+        assert len(told_of_others(cycle)) == 3
+        world.run(60)
+        assert world.store.verdicts.of_build("built", build_id(2)).fallen_back == {}
+        assert figures(world, 2) == {"ready": 3}
+        found = made(world)
+        serve(world, 10)
+        assert [machine.image for machine in found] == ["east-2"] * len(found) and len(found) >= 7
+
+
+@pytest.mark.parametrize("fate", [silent(40.0, "east-1", "east-2"), broken("east-1", "east-2")])
+def test_no_request_gets_other_nodes_when_the_whole_cloud_is_slow_or_down(fate: Any) -> None:
+    with World(uploaded()) as world:
+        upload(world, 1)
+        cycle = world.start()
+        serve(world, 20)
+        upload(world, 2)
+        world.clouds["east"].fate = fate
+        for _unused in range(30):
+            world.request("small", habit=Habit())
+        world.run(300)
+        assert told_of_others(cycle) == []
+
+
+def test_without_room_a_request_waits_for_its_node() -> None:
+    """Reopened, it would only be behind those that take the room."""
+    with World(uploaded(), quota={"east": {"instances": 10}}) as world:
+        upload(world, 1)
+        cycle = world.start()
+        serve(world, 10)
+        upload(world, 2)
+        world.clouds["east"].fate = broken("east-2")
+        for _unused in range(40):
+            world.request("small", habit=Habit(work=lambda chance: 3600.0))
+        world.run(55)
+        assert told_of_others(cycle) == []
+
+
+def test_a_set_gets_other_nodes_as_a_whole() -> None:
+    with World(uploaded()) as world:
+        upload(world, 1)
+        cycle = world.start()
+        serve(world, 10)
+        upload(world, 2)
+        world.clouds["east"].fate = broken("east-2")
+        asked = [world.request("small", "small", "small") for _unused in range(5)]
+        timeout = world.config.providers["east"].boot_timeout
+        assert world.run(timeout, until=lambda: all(request in world.fulfilled for request in asked))
+        assert len(told_of_others(cycle)) == 1
+        for request in asked:
+            assert {node.image_id.split("/")[5] for node in world.nodes() if node.allocated_to == request} == {
+                build_id(1)
+            }
+
+
+def test_after_a_kill_no_further_launch_is_lost() -> None:
+    with World(uploaded()) as world:
+        upload(world, 1)
+        first = world.start()
+        serve(world, 20)
+        upload(world, 2)
+        world.clouds["east"].fate = broken("east-2")
+        found = made(world)
+        asked = [world.request("small", habit=Habit()) for _unused in range(30)]
+        assert world.run(60, until=lambda: told_of_others(first) != [])
+        first.kill()
+        world.start()
+        assert world.run(600, until=lambda: all(request in world.fulfilled for request in asked))
+        world.run(120)
+        assert of(found, "east-2") <= 5
