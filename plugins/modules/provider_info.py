@@ -114,6 +114,12 @@ providers:
     boot_seconds:
       description: The median duration of recent boots in seconds, null when there was none.
       type: float
+    calls:
+      description: Calls of the API that the launcher made in the last hour.
+      type: int
+    failed_calls:
+      description: Those of them that got no answer, a damaged one, or an HTTP status from 500 on.
+      type: int
     nodes:
       description: Nodes by state.
       type: dict

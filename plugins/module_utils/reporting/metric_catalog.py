@@ -80,6 +80,11 @@ BREAKER = Metric(
     "breaker_open", "1 while launches with this image and flavor pause after failures.", ("provider", "image", "flavor")
 )
 HEALTHY = Metric("provider_healthy", "1 when the API of the provider's cloud works, 0 when it does not.", ("provider",))
+FAILED_CALLS = Metric(
+    "provider_failed_calls_ratio",
+    "Share of the calls of a provider's API that failed in the last hour, as the launcher stored it last.",
+    ("provider",),
+)
 ACTING = Metric("provider_acting", "1 while a launcher serves the provider, otherwise 0.", ("provider",))
 ACTING_INFO = Metric(
     "provider_acting_info", "1 for each host that has registered pools of a provider.", ("provider", "host")

@@ -150,6 +150,8 @@ def _add_provider(gauges: Gauges, row: Mapping[str, Any]) -> None:
         gauges.set(catalog.ACTING_INFO, name, host, value=1)
     if row["health"] is not None:
         gauges.set(catalog.HEALTHY, name, value=row["health"]["state"] == "ok")
+    if row["calls"]:
+        gauges.set(catalog.FAILED_CALLS, name, value=row["failed_calls"] / row["calls"])
     gauges.set(catalog.STUCK, name, value=len(row["stuck"]))
     _add_resources(gauges, name, "", row["resources"])
     for item in row["resources"]:

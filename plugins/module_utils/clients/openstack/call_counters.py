@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import median
 
+from ...model.call_status import has_failed
 from ...model.stored import is_number
 
 RECENT = 8
@@ -177,6 +178,12 @@ class CallCounters:
         """The number of calls that have ended."""
         with self._lock:
             return sum(count.calls for count in self._counts.values())
+
+    def ended_calls(self) -> tuple[int, int]:
+        """Return the number of calls that have ended, and of those that failed."""
+        with self._lock:
+            failed = sum(count.calls for (_kind, status), count in self._counts.items() if has_failed(status))
+            return sum(count.calls for count in self._counts.values()), failed
 
     def snapshot(self) -> Mapping[tuple[str, str], CallCount]:
         """Return a copy of all counts."""

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...clients.zookeeper.tree_reading import TreeReading
+from ...launching.call_shares import flaps
 from ...launching.harvest import MANY, Harvest
 from ...model import reasons
 from ...model.documents import text
 from ...model.lines import amount
+from ...model.owner import CLOUD
 from ...model.request import RequestState
 from .providers import PROVIDERS
 from .request_rows import WAITS
@@ -98,6 +100,12 @@ CAUSES: Mapping[str, Cause] = {
         "Builds that are not used",
     ),
     "wasted": Cause(WARN, "see why the servers of one failed node were given up", _JOURNAL, "Whose fault a failure is"),
+    "flapping": Cause(
+        WARN,
+        "none is needed while launches succeed; show the operators of the cloud which calls fail",
+        ("ansible", "localhost", "-m", "stackci.nodepool.provider_info", "-a", "providers={provider}"),
+        "Freezes, breakers, health",
+    ),
     "requests-wait": Cause(WARN, "see what one of them waits for", _EXPLAIN, "Why does a request wait?"),
     "freeze": Cause(
         WARN,
@@ -209,6 +217,10 @@ def _of_providers(providers: Rows) -> Iterator[dict[str, Any]]:
             yield _row(
                 "provider", name, health["text"], age=health["age"], provider=name, owner=health["owner"] or None
             )
+        elif flaps(row["calls"], row["failed_calls"]):
+            told = f"{row['failed_calls']} of {amount(row['calls'], 'call')} of the last hour failed"
+            share = round(100 * row["failed_calls"] / row["calls"])
+            yield _row("flapping", name, f"{told} ({share} %)", provider=name, owner=CLOUD)
         for pool in row["pools"]:
             for freeze in pool["freezes"]:
                 told = f"frozen after a refused create ({freeze['resource']}): {freeze['text'] or UNTOLD}"

@@ -14,6 +14,7 @@ from typing import Any
 from ...clients.zookeeper.link import paths
 from ...clients.zookeeper.tree_reading import EMPTY, Found, TreeReading
 from ...launching.breaking import MOST as LONGEST_BREAK
+from ...launching.call_shares import CallShares
 from ...launching.freezing import LONGEST as LONGEST_FREEZE
 from ...model import own_tree
 from ...model.config.types import NodepoolConfig, Provider
@@ -96,7 +97,9 @@ def _provider_row(
     settings, found = config.providers.get(name), reading.one(f"{PROVIDERS}/{name}")
     fields = Fields(found.document, None if found.problem == EMPTY else found.problem) if found else Fields({})
     reading_of, health = fields.read("reading", mapping), fields.read("health", mapping)
-    load = loads.get((name,)) or _Load()
+    load, calls = loads.get((name,)) or _Load(), CallShares()
+    calls.learn(fields.read("calls", mapping))
+    made, failed = calls.counts(now)
     pools = [_pool_row(pool, name, settings, reading, loads, now) for pool in _pools(name, settings, reading, loads)]
     hosts = sorted({pool["hostname"] for pool in pools if pool["hostname"]})
     locked = bool(found and found.locked)
@@ -113,6 +116,8 @@ def _provider_row(
         "reading_age": (read_at := age(seconds((reading_of or {}).get("at")), now)),
         "reading_age_text": age_text(read_at),
         "boot_seconds": _median(fields),
+        "calls": made,
+        "failed_calls": failed,
         "nodes": dict(sorted(load.states.items())),
         "resources": _resources(load.used, mapping((reading_of or {}).get("limits")), reading_of),
         "breakers": list(_breakers(reading.one(f"{BREAKERS}/{name}"), now)),

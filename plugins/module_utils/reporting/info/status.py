@@ -13,6 +13,7 @@ from typing import Any
 
 from ...clients.zookeeper.link import paths
 from ...clients.zookeeper.tree_reading import Found, TreeReading
+from ...launching.call_shares import flaps
 from ...model.bounded_text import printable
 from ...model.config.types import NodepoolConfig
 from ...model.lines import amount, span, word_for
@@ -161,6 +162,8 @@ def _provider(row: Mapping[str, Any]) -> Iterator[str]:
 
 def _health(row: Mapping[str, Any]) -> Iterator[str]:
     health = row["health"]
+    if flaps(row["calls"], row["failed_calls"]):
+        yield f"{row['failed_calls']} of {amount(row['calls'], 'call')} of the last hour failed"
     if health is not None and health["state"] != "ok":
         since = f" for {span(health['age'])}" if health["age"] is not None else ""
         whose = f" ({health['owner']})" if health["owner"] else ""

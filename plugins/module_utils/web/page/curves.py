@@ -20,8 +20,8 @@ from ...reporting.sampling import BOUNDS, CALLS, ERRORS, FAILURES, IMAGES, LONGE
 BIN = 180.0
 """Seconds of a place."""
 PLACES = round(SPAN / BIN)
-WIDTH, HEIGHT = 2 * PLACES, 26
-"""Size of a picture in its own units."""
+HEIGHT = 26
+"""Height of a picture in its own units; it is two units wide for each place."""
 MOST_CURVES = 15
 """Largest number of curves of a group; those of the largest values are shown."""
 MOST_CHANGES = 12

@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ...launching.call_shares import flaps
 from ...model.bounded_text import printable
 from ...model.foreign import moment as showable
 from ...model.lines import span
@@ -112,7 +113,7 @@ def _environment() -> Environment:
     made.filters.update(
         brief=brief, counted=counted, number=number, quantity=quantity, quoted=quoted, span=span, moment=moment
     )
-    made.globals.update(share=share, units=UNITS)
+    made.globals.update(share=share, units=UNITS, flaps=flaps)
     return made
 
 

@@ -257,16 +257,18 @@ class ProviderActor:
 
     def learned(self) -> dict[str, Any]:
         """Return what the next cycle needs to know about the provider."""
+        now = self.inbox.clock()
         self.experience.reading = self._reading()
+        self.experience.calls.count(*self.client.counters.ended_calls(), now)
         return {
             **self.experience.document(),
             "list_seconds": self.view.list.document(),
             **self.creates.document(),
             "zones": self.known.denials.document(),
-            "trouble_ended": self.health.trouble_ended(self.inbox.clock()),
+            "trouble_ended": self.health.trouble_ended(now),
             "call_seconds": self.client.counters.usual_document(),
             "shared_keys": self.shared_keys.document(),
-            "health": self.health.record(self.inbox.clock()),
+            "health": self.health.record(now),
         }
 
     def learn(self, document: Mapping[str, Any]) -> None:

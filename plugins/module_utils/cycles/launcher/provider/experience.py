@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
+from ....launching.call_shares import CallShares
 from ....launching.harvest import Harvest
 from ....launching.polling import SAMPLES, Times
 from ....model.stored import BadDocument, is_number
@@ -23,6 +24,7 @@ class Experience:
     :ivar boot_times: seconds from a create to ACTIVE.
     :ivar delete_times: seconds from a delete until no list shows the server.
     :ivar harvest: how many servers became nodes lately.
+    :ivar calls: calls of the API in the last hour, and those that failed.
     :ivar answered: id of an image → UNIX time at which a server of it last answered.
     :ivar reading: limits and the usage of others when they were read last, for operators.
     """
@@ -32,6 +34,7 @@ class Experience:
         self.delete_times = Times()
         self.reading: Any = None
         self.harvest = Harvest()
+        self.calls = CallShares()
         self.answered: dict[str, float] = {}
         self._gone: deque[dict[str, Any]] = deque(maxlen=SAMPLES)
 
@@ -54,6 +57,7 @@ class Experience:
             "gone": list(self._gone),
             "reading": self.reading,
             "harvest": self.harvest.document(),
+            "calls": self.calls.document(),
             "answered": dict(self.answered),
         }
 
@@ -66,6 +70,7 @@ class Experience:
         self._gone.extend(item for item in (gone if isinstance(gone, list) else ()) if isinstance(item, dict))
         self.reading = document.get("reading")
         self.harvest.learn(document.get("harvest"))
+        self.calls.learn(document.get("calls"))
         answered = document.get("answered")
         kept = list(answered.items())[-MOST_IMAGES:] if isinstance(answered, dict) else []
         self.answered = {image: float(at) for image, at in kept if isinstance(image, str) and is_number(at)}

@@ -57,6 +57,17 @@ def test_the_words_of_the_cloud_are_told_and_the_worst_comes_first():
     assert "mirror answered 404" in build["text"] and build["ends_in"] == 900.0
 
 
+def test_a_provider_that_flaps_is_told_while_it_is_well():
+    place, slot = f"{paths.OWN}/providers/cloud-fra", str(int(NOW // 300) - 3)
+    document = {**busy_tree.documents(NOW)[place], "calls": {slot: [200, 38]}}
+    (row,) = (row for row in busy({place: document}) if row["cause"] == "flapping")
+    assert row["text"] == "38 of 200 calls of the last hour failed (19 %)" and row["owner"] == "cloud"
+    assert row["command"] == "ansible localhost -m stackci.nodepool.provider_info -a providers=cloud-fra"
+    ill = {**document, "health": {"state": "trouble", "text": "503"}}
+    assert not any(row["cause"] == "flapping" for row in busy({place: ill}))
+    assert not any(row["cause"] == "flapping" for row in busy({place: {**document, "calls": {slot: [200, 19]}}}))
+
+
 def test_a_provider_without_a_launcher_is_trouble_only_when_nobody_serves_it():
     rows = told({})
     assert [row["where"] for row in rows if row["cause"] == "no-launcher"] == sorted(busy_tree.PROVIDERS)

@@ -15,7 +15,6 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.web.page.curves i
     HEIGHT,
     MOST_CURVES,
     PLACES,
-    WIDTH,
     lines,
     past,
     quantile,
@@ -36,7 +35,7 @@ def test_each_value_has_its_place_and_a_gap_stays_a_gap(values):
     most = max((value for value in values if value is not None), default=0.0)
     drawn = [[point.split(",") for point in line.split()] for line in lines(values, most)]
     assert all(len(run) > 1 for run in drawn)
-    assert all(0 <= int(x) < WIDTH and 0 <= float(y) <= HEIGHT for run in drawn for x, y in run)
+    assert all(0 <= int(x) < 2 * PLACES and 0 <= float(y) <= HEIGHT for run in drawn for x, y in run)
     known = {2 * place for place, value in enumerate(values) if value is not None}
     assert {int(x) for run in drawn for x, _y in run if int(x) % 2 == 0} == known
 
@@ -90,7 +89,7 @@ def test_a_change_is_marked_at_its_time(age, known):
     history.note(Change(NOW - age, "build_live", "build 7 is live"))
     marks = past(history, NOW).marks
     assert [mark.text for mark in marks] == (["build 7 is live"] if known else [])
-    assert all(mark.place == 2 * (PLACES - 1 - round(age // BIN)) or 0 <= mark.place < WIDTH for mark in marks)
+    assert all(mark.place == 2 * (PLACES - 1 - round(age // BIN)) or 0 <= mark.place < 2 * PLACES for mark in marks)
 
 
 def test_many_curves_are_cut():
