@@ -23,6 +23,10 @@ MOST_SERIES = 2000
 """Maximum number of label combinations in one family. A further one is counted with the label value :data:`OTHER`."""
 OTHER = "other"
 
+SERVER_ERRORS = 500
+UNSENT = "queue-timeout"
+"""The status of a call that was not sent because too many were under way: it says nothing about the cloud."""
+
 Labels = tuple[str, ...]
 
 
@@ -117,6 +121,14 @@ FAMILIES = (
     IMAGE_BUILD,
     IMAGE_UPLOAD,
 )
+
+
+def has_failed(status: str) -> bool:
+    """Return True when the cloud did not do what it should: no answer, a damaged one, or an HTTP status from 500 on.
+
+    A refusal (4xx) is an answer: 404 ends a deletion, 403 is a full quota.
+    """
+    return int(status) >= SERVER_ERRORS if status.isdecimal() and status.isascii() else status != UNSENT
 
 
 class Counters:

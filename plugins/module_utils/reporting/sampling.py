@@ -10,9 +10,8 @@ from collections.abc import Iterator
 
 from ..clients.zookeeper.link import paths
 from ..clients.zookeeper.tree_reading import Found, TreeReading
-from ..model.call_status import has_failed
 from ..model.config.types import NodepoolConfig
-from ..model.counters import API_CALLS, LAUNCH_FAULTS, REQUEST_READY, Counters, Family
+from ..model.counters import API_CALLS, LAUNCH_FAULTS, REQUEST_READY, Counters, Family, has_failed
 from ..model.history import Groups
 from ..model.node import NodeState
 from .info.fields import known_state

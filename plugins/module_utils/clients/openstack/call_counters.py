@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import median
 
-from ...model.call_status import has_failed
+from ...model.counters import has_failed
 from ...model.stored import is_number
 
 RECENT = 8

@@ -21,6 +21,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.counters im
     OTHER,
     REQUEST_READY,
     Counters,
+    has_failed,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.stored import BadDocument
 from tests.support.effort import examples
@@ -124,3 +125,12 @@ def test_histograms_with_other_buckets_are_refused():
 
 def test_families_of_another_version_are_left_out():
     assert Counters.from_document({"of_tomorrow": 7}).empty
+
+
+@pytest.mark.parametrize(("status", "failed"), [
+    ("200", False), ("202", False), ("404", False), ("403", False), ("409", False), ("500", True), ("503", True),
+    ("timeout", True), ("no-connection", True), ("tls", True), ("reset", True), ("damaged", True), ("error", True),
+    ("queue-timeout", False), ("²00", True), ("", True),
+])  # fmt: skip
+def test_a_refusal_is_an_answer_and_silence_is_not(status, failed):
+    assert has_failed(status) is failed
