@@ -26,7 +26,7 @@ LINT   := ruff format-check unused yamllint ansible-lint docs-lint changelog-lin
 CHECKS := integration sanity types unit chaos matrix importer $(LINT)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-stop test quick test-slow test-openstack test-matrix test-sanity test-interop soak lint $(CHECKS) sanity-tests molecule scenarios docs build bench bench-peer format constraints stage neighbours clean
+.PHONY: help setup demo demo-stop test quick test-slow test-openstack test-matrix test-sanity test-interop soak lint $(CHECKS) sanity-tests molecule scenarios docs build release bench bench-peer format constraints stage neighbours clean
 
 help: ## this list
 	@echo "stackci.nodepool: make demo shows it at work, make test checks it."
@@ -112,6 +112,10 @@ docs: stage ## the documentation site: plugins, roles and docs/*.md, in .build/d
 build: stage ## the tarball, in .build/dist
 	@rm -rf .build/dist
 	@$(STEP) $@ ansible-galaxy collection build $(STAGE) --output-path .build/dist
+
+release: setup ## VERSION=1.2.3 in all places, and the changelog from its fragments; docs/releasing.md has the rest
+	@$(PY) -m tools.version $(VERSION)
+	@antsibull-changelog release
 
 bench: setup ## the figures: a table, and JSON in .build/bench; ARGS="--list", ARGS="--only burst-100 --quick"
 	@$(PY) -m tests.bench $(ARGS)

@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: every_minutes
 short_description: Make the recurrence rule of an AWX schedule from an interval in minutes
-version_added: 0.1.0
+version_added: 1.0.0
 author:
   - The stackci.nodepool contributors (@stackci)
 description:

@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: leak_cleanup
 short_description: Delete leaked resources in clouds and leaked records in ZooKeeper
-version_added: 0.1.0
+version_added: 1.0.0
 author:
   - The stackci.nodepool contributors (@stackci)
 description:

@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: nodepool_webapp
 short_description: Serve the state of nodes, requests and images over HTTP
-version_added: 0.1.0
+version_added: 1.0.0
 author:
   - The stackci.nodepool contributors (@stackci)
 description:

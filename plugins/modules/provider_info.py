@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: provider_info
 short_description: List providers with their pools, limits, freezes and breakers
-version_added: 0.1.0
+version_added: 1.0.0
 author:
   - The stackci.nodepool contributors (@stackci)
 description:

@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: quickstart
 short_description: Prepare a first node of one's own cloud
-version_added: 0.1.0
+version_added: 1.0.0
 author:
   - The stackci.nodepool contributors (@stackci)
 description:

@@ -27,8 +27,8 @@ SECRET = "password-of-a-cloud"
 OPTIONS = {
     "awx_token": TOKEN,
     "awx_project_url": "https://git.example.org/ci/nodepool.git",
-    "awx_launcher_image": "registry.example.org/nodepool-launcher:0.1.0",
-    "awx_builder_image": "registry.example.org/nodepool-builder:0.1.0",
+    "awx_launcher_image": "registry.example.org/nodepool-launcher:1.0.0",
+    "awx_builder_image": "registry.example.org/nodepool-builder:1.0.0",
     "awx_clouds_yaml": f"clouds:\n  east:\n    auth: {{password: {SECRET}}}\n",
     "awx_disk_images": ["debian-12", "ubuntu"],
     "awx_builder_instance_groups": ["builders"],
