@@ -1,11 +1,16 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Estimate how long a request still waits, when recent boots and deletions allow an estimate."""
+"""Estimate how long a request still waits, when recent boots and deletions allow an estimate.
+
+Each estimate is scored: the same method is applied to what was known before each of the recent boots or deletions, and
+compared with what came. Where it was wrong more often than right, nothing is promised.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any
 
@@ -32,6 +37,16 @@ SOON = 1.0
 BEHIND = 120.0
 """Seconds during which a stored document counts as a launcher's latest one: launchers store once a minute."""
 UNTOLD = "unknown: it depends on when others release nodes or an operator fixes a problem"
+
+FEWEST_SCORED = 4
+"""Number of earlier estimates from which a method is judged."""
+FACTOR = 2.0
+"""An estimate was right when what came took between a FACTORth and FACTOR times as long."""
+MIN_KNOWN = 3
+"""Number of boots that an earlier estimate is made from at least."""
+
+Score = tuple[int, int]
+"""How many earlier estimates were right, and how many there were."""
 
 Expected = tuple["float | None", str]
 """Seconds, None when they cannot be estimated, and the basis of the estimate."""
@@ -81,7 +96,7 @@ def _estimate(
 
 
 def _until_booted(launches: Sequence[Mapping[str, Any]], reading: TreeReading, now: float) -> Expected:
-    longest, coming = 0.0, [launch for launch in launches if launch["state"] != "ready"]
+    longest, score, coming = 0.0, (0, 0), [launch for launch in launches if launch["state"] != "ready"]
     if not coming:
         return None, "now: its nodes are ready"
     for launch in coming:
@@ -89,11 +104,14 @@ def _until_booted(launches: Sequence[Mapping[str, Any]], reading: TreeReading, n
         if not boots:
             return None, f"unknown: no boot of provider {launch['provider']} was seen recently"
         begun = launch["created_at"]
+        if is_worthless(found := score_of_boots(boots)):
+            return None, f"unknown: boots of provider {launch['provider']} differ too much: {_judged(found)}"
+        score = max(score, found, key=lambda one: one[1])
         left = median(boots) - (now - begun if begun is not None else 0.0)
         if left < SOON:
             return None, "unknown: a launch is taking longer than recent boots"
         longest = max(longest, left)
-    return longest, "until the servers are ACTIVE, by the median of recent boots"
+    return longest, f"until the servers are ACTIVE, by the median of recent boots{_so_far(score)}"
 
 
 def _until_room(
@@ -114,11 +132,57 @@ def _until_room(
         return None, f"unknown: no node of {where} was deleted for {span(silence)}"
     free = 0.0 if wait.get("behind") or not is_number(left) else max(0.0, float(left or 0))
     nodes = max(1.0, len(row["labels"]) + _wanted_before(row, rows, where, reading) - free)
+    score = score_of_deletions(gone, math.ceil(nodes))
+    if is_worthless(score):
+        return None, f"unknown: nodes of {where} are deleted too irregularly: {_judged(score)}"
     boots = _boots(reading, provider)
     total = nodes * distance - min(distance, now - gone[-1]) + (median(boots) if boots else 0.0)
     boot = "the median of recent boots" if boots else "without the boot: none was seen recently"
     lately = f"{amount(len(gone), 'node')} of {where} were deleted within {span(now - gone[0])}"
-    return total, f"about {nodes:.12g} must be deleted first, {lately}; {boot}"
+    return total, f"about {nodes:.12g} must be deleted first, {lately}; {boot}{_so_far(score)}"
+
+
+# -- how good such estimates were --------------------------------------------------------------------------------------
+
+
+def score_of_boots(boots: Sequence[float]) -> Score:
+    """Return how often the median of the boots before one was right about it.
+
+    :param boots: seconds, in the order in which the servers booted.
+    """
+    return _score((median(boots[:place]), boots[place]) for place in range(MIN_KNOWN, len(boots)))
+
+
+def score_of_deletions(times: Sequence[float], count: int) -> Score:
+    """Return how often the rate before a deletion was right about the time that the next *count* deletions took.
+
+    :param times: UNIX times, the earliest first.
+    """
+    return _score(
+        (count * (times[place] - times[0]) / place, times[place + count] - times[place])
+        for place in range(FEWEST - 1, len(times) - count)
+    )
+
+
+def _score(pairs: Iterable[tuple[float, float]]) -> Score:
+    """Return the score of pairs of an estimate and what came, in seconds."""
+    right = [promised <= FACTOR * came and came <= FACTOR * promised for promised, came in pairs]
+    return sum(right), len(right)
+
+
+def is_worthless(score: Score) -> bool:
+    """Return True when earlier estimates were wrong more often than right."""
+    right, count = score
+    return count >= FEWEST_SCORED and 2 * right < count
+
+
+def _judged(score: Score) -> str:
+    right, count = score
+    return f"{right} of {amount(count, 'earlier estimate')} would have been right within a factor of {FACTOR:g}"
+
+
+def _so_far(score: Score) -> str:
+    return f"; {_judged(score)}" if score[1] >= FEWEST_SCORED else ""
 
 
 def _wanted_before(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], where: str, reading: TreeReading) -> int:

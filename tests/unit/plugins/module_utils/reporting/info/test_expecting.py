@@ -5,7 +5,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.expecting import expected_wait
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.expecting import (
+    FEWEST,
+    MIN_KNOWN,
+    expected_wait,
+    is_worthless,
+    score_of_boots,
+    score_of_deletions,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.request_rows import request_rows
 from tests.support.populated_tree import NO_ROOM, WAITING, documents
 from tests.support.tree_reading import NOW, reading_of
@@ -38,6 +49,41 @@ def test_one_node_more_is_deleted_and_one_boots():
     seconds, basis = expected(every(60, 6))
     assert seconds == 60 + 25
     assert basis.startswith("about 1 must be deleted first, 6 nodes of west/main were deleted within 5 min")
+
+
+def test_what_is_promised_is_scored_against_what_came():
+    seconds, basis = expected(every(60, 12))
+    assert seconds == 60 + 25
+    assert basis.endswith("; 7 of 7 earlier estimates would have been right within a factor of 2")
+
+
+def test_where_estimates_were_worthless_nothing_is_promised():
+    """A gate that ends gives many nodes back at once, and then none for minutes."""
+    times = [NOW - 1500 + 300 * burst + place for burst in range(5) for place in range(2)]
+    seconds, basis = expected([{"pool": "main", "at": at} for at in [*times, NOW - 1]])
+    assert seconds is None
+    assert basis.startswith("unknown: nodes of west/main are deleted too irregularly: ")
+    assert basis.endswith("earlier estimates would have been right within a factor of 2")
+
+
+@given(st.lists(st.floats(0.1, 3600), min_size=0, max_size=30))
+def test_a_score_counts_each_boot_that_had_enough_before_it(boots):
+    right, count = score_of_boots(boots)
+    assert 0 <= right <= count == max(0, len(boots) - MIN_KNOWN)
+
+
+@given(st.floats(1, 600), st.integers(5, 20), st.integers(1, 6))
+def test_what_is_regular_was_always_right(distance, count, ahead):
+    right, scored = score_of_deletions([distance * place for place in range(count)], ahead)
+    assert right == scored == max(0, count - ahead - FEWEST + 1)
+    assert not is_worthless((right, scored))
+
+
+@pytest.mark.parametrize(
+    ("score", "expected_worth"), [((0, 3), False), ((1, 4), True), ((2, 4), False), ((0, 4), True)]
+)
+def test_few_estimates_judge_nothing(score, expected_worth):
+    assert is_worthless(score) is expected_worth
 
 
 def test_requests_before_it_come_first():
