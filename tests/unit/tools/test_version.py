@@ -13,6 +13,7 @@ import yaml
 
 from tools.version import ROOT, main, places, version, write
 
+OLD, NEW = "0.9.0", "7.8.9"
 ADDED = re.compile(r"""version_added: *["']?([\d.]+)""")
 
 
@@ -43,11 +44,11 @@ def test_what_was_added_was_added_by_a_release_or_will_be_by_the_next_one():
 
 @pytest.fixture
 def repository(tmp_path):
-    (tmp_path / "galaxy.yml").write_text("version: 0.9.0\n")
+    (tmp_path / "galaxy.yml").write_text(f"version: {OLD}\n")
     (tmp_path / "a.md").write_text(
-        "x stackci-nodepool-0.9.0.tar.gz, nodepool-builder:0.9.0, nodepool 0.9.0, kazoo 0.9.0\n"
+        f"x stackci-nodepool-{OLD}.tar.gz, nodepool-builder:{OLD}, nodepool {OLD}, kazoo {OLD}\n"
     )
-    (tmp_path / "CHANGELOG.md").write_text("stackci-nodepool-0.9.0.tar.gz\n")
+    (tmp_path / "CHANGELOG.md").write_text(f"stackci-nodepool-{OLD}.tar.gz\n")
     (tmp_path / "picture.png").write_bytes(b"\x89PNG\xff")
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True, timeout=60)
     subprocess.run(["git", "add", "."], cwd=tmp_path, check=True, timeout=60)
@@ -55,13 +56,13 @@ def repository(tmp_path):
 
 
 def test_a_new_version_is_written_to_all_places_and_to_nothing_else(repository):
-    write("1.0.0", repository)
-    assert version(repository) == "1.0.0"
+    write(NEW, repository)
+    assert version(repository) == NEW
     assert (repository / "a.md").read_text() == (
-        "x stackci-nodepool-1.0.0.tar.gz, nodepool-builder:1.0.0, nodepool 0.9.0, kazoo 0.9.0\n"
+        f"x stackci-nodepool-{NEW}.tar.gz, nodepool-builder:{NEW}, nodepool {OLD}, kazoo {OLD}\n"
     )
-    assert "0.9.0" in (repository / "CHANGELOG.md").read_text()
-    assert {there for _path, _line, there in places(repository)} == {"1.0.0"}
+    assert OLD in (repository / "CHANGELOG.md").read_text()
+    assert {there for _path, _line, there in places(repository)} == {NEW}
 
 
 def test_what_is_no_version_is_refused(capsys):
