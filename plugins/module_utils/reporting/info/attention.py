@@ -17,7 +17,7 @@ from ...launching.harvest import MANY, Harvest
 from ...model import reasons
 from ...model.documents import text
 from ...model.lines import amount
-from ...model.owner import CLOUD
+from ...model.owner import ACCOUNT, CLOUD, IMAGE, LABEL
 from ...model.request import RequestState
 from .providers import PROVIDERS
 from .request_rows import WAITS
@@ -61,6 +61,7 @@ class Cause:
     section: str
 
 
+_OF_ONE = "see what each pool said of one of them"
 _EXPLAIN = ("nodepoolctl", "why", "{subject}")
 _BUILDS = ("nodepoolctl", "builds")
 _IMAGES = ("nodepoolctl", "images")
@@ -85,7 +86,7 @@ CAUSES: Mapping[str, Cause] = {
     "label-unserved": Cause(
         BAD, "correct the label, or start the launcher of a provider that offers it", _CHECK, "Why does a request wait?"
     ),
-    "requests-failed": Cause(BAD, "see what each pool said of one of them", _EXPLAIN, "Whose fault a failure is"),
+    "requests-failed": Cause(BAD, _OF_ONE, _EXPLAIN, "Whose fault a failure is"),
     "build": Cause(BAD, "correct the image; the last good build stays in use", _BUILDS, "Builds of disk images"),
     "upload": Cause(
         BAD,
@@ -137,6 +138,13 @@ CAUSES: Mapping[str, Cause] = {
     ),
     "record": Cause(WARN, "a launcher that acts for the provider rewrites it", (), "Nodes stop coming"),
 }
+
+_BY_OWNER: Mapping[tuple[str, str | None], str] = {
+    ("provider", ACCOUNT): "correct the account of the provider in clouds.yaml: its password, its project, its rights",
+    ("requests-failed", LABEL): f"correct the label in nodepool.yaml; {_OF_ONE}",
+    ("requests-failed", IMAGE): f"correct the image and build it again; {_OF_ONE}",
+}
+"""Cause, owner → the remedy, where it is another one than that of the cause."""
 
 
 def attention(
@@ -192,7 +200,7 @@ def _row(
         "owner": owner,
         "subject": subject,
         "code": code,
-        "remedy": kind.remedy,
+        "remedy": _BY_OWNER.get((cause, owner), kind.remedy),
         "command": shlex.join(word.format(provider=provider, subject=subject) for word in kind.command),
         "section": kind.section,
     }
