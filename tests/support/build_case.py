@@ -28,13 +28,16 @@ def build_id(number: int) -> str:
     return f"{number:032x}"
 
 
-def upload(world: World, number: int) -> None:
-    """One more build, uploaded; a later number is a newer one."""
+def upload(world: World, number: int, *, at: float | None = None) -> None:
+    """One more build, uploaded; a later number is a newer one.
+
+    :param at: when the upload became ready; None: with the build.
+    """
     build = Build(image="built", id=build_id(number))
     build.set_state(BuildState.READY, float(number))
     world.store.images.create_build(build)
     made = Upload(image="built", build_id=build.id, provider="east", external_id=f"east-{number}")
-    made.set_state(UploadState.READY, float(number))
+    made.set_state(UploadState.READY, float(number) if at is None else at)
     world.store.images.create_upload(made)
     marks = {IMAGE_BUILD: build.id, META_PROVIDER: "east"}
     world.clouds["east"].own_images[f"east-{number}"] = Image(f"east-{number}", f"built-{number}", "active", marks)

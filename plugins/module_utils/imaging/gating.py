@@ -8,8 +8,8 @@ from __future__ import annotations
 from ..model.build_verdict import APPROVED, HELD
 from ..model.config.gate_labels import gate_of, providers_that_test
 from ..model.gate import PASSED, PROMOTED
-from ..model.image import Build, Upload, UploadState
-from .image_snapshot import ImageState, ImagesView, age_order
+from ..model.image import Build, Upload, UploadState, age_order
+from .image_snapshot import ImageState, ImagesView
 
 
 def needs_gate(view: ImagesView, upload: Upload) -> bool:

@@ -19,6 +19,7 @@ from ..model.image import (
     BuildState,
     Upload,
     UploadState,
+    age_order,
 )
 from .listed import OtherBuilders
 from .notes import BuildNotes, Failures
@@ -199,8 +200,3 @@ def _grouped(things: Iterable[T], key: Callable[[T], str]) -> Mapping[str, Seque
     for thing in things:
         groups.setdefault(key(thing), []).append(thing)
     return groups
-
-
-def age_order(build: Build) -> tuple[float, int, str]:
-    """Return the sort key of ready builds, by age as Nodepool defines it."""
-    return build.state_time or 0.0, build.born, build.id

@@ -36,6 +36,7 @@ from ..model.image import (
     BuildState,
     Upload,
     UploadState,
+    age_order,
 )
 from ..model.lines import joined, span, word_for
 from .gating import kept_with_gate
@@ -43,7 +44,6 @@ from .image_snapshot import (
     ImageState,
     ImagesView,
     LocalFile,
-    age_order,
 )
 
 KEPT = 2

@@ -112,6 +112,11 @@ class Build(StatefulDocument):
         return document
 
 
+def age_order(build: Build) -> tuple[float, int, str]:
+    """Return the sort key of ready builds, by age as Nodepool defines it."""
+    return build.state_time or 0.0, build.born, build.id
+
+
 @dataclass
 class Upload(StatefulDocument):
     """A build in a provider's cloud. *path* is its full znode path, which node records have as ``image_id``."""
@@ -132,3 +137,14 @@ class Upload(StatefulDocument):
     username: str | None = None
     python_path: str | None = None
     shell_type: str | None = None
+
+
+def upload_order(upload: Upload, build: Build | None) -> tuple[float, int, str, float, str]:
+    """Return the sort key of ready uploads of an image at a provider: nodes are made from the last one.
+
+    The order is that of the builds: one that is uploaded again, or passes its test later, does not replace a newer one.
+
+    :param build: its build; None if the record is gone: then the time of the upload counts.
+    """
+    made = age_order(build) if build is not None else (upload.state_time or 0.0, 0, "")
+    return (*made, upload.state_time or 0.0, upload.path)

@@ -34,6 +34,7 @@ from ..model.image import (
     BuildState,
     Upload,
     UploadState,
+    upload_order,
 )
 from ..model.launch_counts import LaunchCounts
 from .info.build_figures import figures_of
@@ -210,14 +211,14 @@ def _of_launches(
 
 
 def _current(state: ImageState, seen: SeenImages, now: float) -> Iterator[Upload]:
-    """Yield the upload of each provider that became ready last, of those that the launcher may take."""
+    """Yield the ready upload of the newest build at each provider, of those that the launcher may take."""
     for uploads in state.uploads_by_provider.values():
         bootable = (
             upload
             for upload in uploads
             if _can_boot(state, upload, seen) and state.verdict(upload.build_id).is_used(now, upload.provider)
         )
-        newest = max(bootable, key=lambda each: (each.state_time or 0.0, each.path), default=None)
+        newest = max(bootable, key=lambda each: upload_order(each, state.build(each.build_id)), default=None)
         if newest is not None:
             yield newest
 

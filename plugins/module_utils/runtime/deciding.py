@@ -67,8 +67,8 @@ def _result(decision: Decision, outcome: Outcome, now: float) -> dict[str, Any]:
         "image": decision.image,
         "build_id": outcome.build_id,
         "verdict": after,
-        "deleted": [_node(node) for node in outcome.unused] if outcome.after.is_condemned(now) else [],
-        "in_use": [_node(node) for node in outcome.in_use],
+        "deleted": [_node(node) for node in outcome.nodes.unused] if outcome.after.is_condemned(now) else [],
+        "in_use": [_node(node) for node in outcome.nodes.in_use],
         "diff": {"before": {outcome.build_id: before}, "after": {outcome.build_id: after}},
     }
 

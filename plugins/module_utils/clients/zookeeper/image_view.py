@@ -15,6 +15,7 @@ from ...model.image import (
     UploadState,
     is_build_id,
     is_upload_id,
+    upload_order,
 )
 from .link import paths
 from .link.session import Session
@@ -126,7 +127,7 @@ class ImageView:
     def newest_ready(
         self, image: str, provider: str, without: Container[str] = (), unused: Container[str] = ()
     ) -> Upload | None:
-        """Return the upload that became ready last.
+        """Return the ready upload of the newest build.
 
         Its ``path`` is the full znode path, its ``external_id`` the cloud's id. Uploads of a build that is marked for
         deletion do not count: an operator who deletes a bad build does not want servers to boot from it until its
@@ -140,24 +141,23 @@ class ImageView:
     def ready_uploads(
         self, image: str, provider: str, without: Container[str] = (), unused: Container[str] = ()
     ) -> list[Upload]:
-        """Return the newest ready upload of each build, as :meth:`newest_ready` chooses it, the newest build first."""
+        """Return the latest ready upload of each build, as :meth:`newest_ready` chooses it, the newest build first."""
         ready = [
-            upload
+            (upload, self._cached_build(image, upload.build_id))
             for upload in self.uploads(image, provider)
             if upload.state == UploadState.READY and upload.external_id and upload.external_id not in without
             if upload.build_id not in unused
         ]
-        ready.sort(key=lambda upload: (upload.state_time or 0.0, upload.path), reverse=True)
+        ready = [(upload, build) for upload, build in ready if build is None or build.state != BuildState.DELETING]
+        ready.sort(key=lambda pair: upload_order(*pair), reverse=True)
         newest: dict[str, Upload] = {}
-        for upload in ready:
-            if upload.build_id not in newest and not self._is_being_deleted(image, upload.build_id):
-                newest[upload.build_id] = upload
+        for upload, _build in ready:
+            newest.setdefault(upload.build_id, upload)
         return list(newest.values())
 
-    def _is_being_deleted(self, image: str, build_id: str) -> bool:
+    def _cached_build(self, image: str, build_id: str) -> Build | None:
         entry = self._session.tree.entry(paths.build(image, build_id))
-        build = _as_build(image, build_id, entry) if entry is not None and entry.data else None
-        return build is not None and build.state == BuildState.DELETING
+        return _as_build(image, build_id, entry) if entry is not None and entry.data else None
 
     # -- is the cache up to date? --------------------------------------------------------------------------------
 

@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ...launching.made_of import MadeOf, made_of
 from ...model.build_verdict import APPROVED, HAND, HELD, REJECTED, REVOKED, BuildVerdict
 from ...model.errors import UnknownName
-from ...model.image import Build, BuildState, build_of_path
-from ...model.node import Node, NodeState
+from ...model.image import Build, BuildState, age_order
 
 if TYPE_CHECKING:
     from ...clients.zookeeper.store import Store
@@ -44,17 +44,12 @@ class Decision:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was decided before and is now, and the nodes that were made from the build.
-
-    :ivar unused: ready nodes that nobody uses: the launcher deletes them when the build is condemned.
-    :ivar in_use: the other nodes, which nobody touches.
-    """
+    """What was decided before and is now, and the nodes that were made from the build."""
 
     build_id: str
     before: BuildVerdict
     after: BuildVerdict
-    unused: list[Node]
-    in_use: list[Node]
+    nodes: MadeOf
 
     @property
     def changed(self) -> bool:
@@ -77,12 +72,8 @@ def decide(store: Store, decision: Decision, now: float, *, check: bool) -> Outc
         after = edit(before)
     else:
         before, after = store.verdicts.change(decision.image, build_id, edit)
-    nodes = sorted(_made_of(store, decision.image, build_id), key=lambda node: node.id)
-    unused = [node for node in nodes if node.state == NodeState.READY and node.allocated_to is None]
-    in_use = [
-        node for node in nodes if node not in unused and node.state not in (NodeState.DELETING, NodeState.DELETED)
-    ]
-    return Outcome(build_id, before, after, unused, in_use)
+    nodes = made_of(map(store.nodes.get, store.nodes.ids()), decision.image, build_id)
+    return Outcome(build_id, before, after, nodes)
 
 
 def _decided(verdict: BuildVerdict, decision: Decision, now: float) -> BuildVerdict:
@@ -102,7 +93,7 @@ def _find(store: Store, decision: Decision) -> Build:
     ready = [build for build in builds.values() if build.state == BuildState.READY]
     wanted = decision.build_id
     if wanted == NEWEST and ready:
-        return max(ready, key=lambda build: (build.state_time or 0.0, build.born, build.id))
+        return max(ready, key=age_order)
     if wanted in builds:
         return builds[wanted]
     if not builds:
@@ -114,8 +105,3 @@ def _find(store: Store, decision: Decision) -> Build:
 
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(sorted(names)) or "none"
-
-
-def _made_of(store: Store, image: str, build_id: str) -> list[Node]:
-    found = (store.nodes.get(node_id) for node_id in store.nodes.ids())
-    return [node for node in found if node is not None and build_of_path(node.image_id) == (image, build_id)]

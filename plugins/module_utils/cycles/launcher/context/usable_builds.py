@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Container
 from functools import partial
 
+from ....launching.made_of import made_of
 from ....model import reasons
 from ....model.build_verdict import BuildVerdict
 from ....model.image import Upload, build_of_path
@@ -58,7 +59,7 @@ def falls_back(context: Context, image: str) -> bool:
 
 
 def give_up_bad_builds(context: Context) -> None:
-    """Stop using builds whose launches fail while those of others succeed, and say so."""
+    """Stop using builds whose launches fail while those of others succeed, say so, and list the nodes that stay."""
 
     def uploads_of(image: str, provider: str) -> list[Upload]:
         return usable_uploads(context, image, provider) if falls_back(context, image) else []
@@ -68,6 +69,9 @@ def give_up_bad_builds(context: Context) -> None:
         context.store.verdicts.change(found.image, found.build, partial(_without, found, now))
         line = f"{found.provider}: {found.reason}: nodes are launched from build {found.instead} again, until a newer"
         line += f" build is there or build {found.build} is restored (dib_image)"
+        known = map(context.store.nodes.get, context.store.nodes.ids())
+        stay = made_of(known, found.image, found.build, found.provider).text()
+        line += f"; {stay}" if stay else ""
         context.account.say(Trouble(line, provider=found.provider, image=found.image))
 
 

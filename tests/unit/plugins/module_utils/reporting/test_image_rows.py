@@ -225,3 +225,10 @@ def test_of_too_many_rows_the_used_and_the_youngest_are_returned(seen, monkeypat
     built = builds_result(seen, ())
     assert (len(built["builds"]), built["left_out"]) == (2, 2)
     assert [row["build_id"] for row in built["builds"]] == [build_id(3), build_id(4)]
+
+
+def test_an_older_build_that_was_uploaded_later_is_not_in_use():
+    uploads = [upload(1, age=1), upload(2, age=7)]
+    state = ImageState("debian", builds=[build(1, age=9), build(2, age=8)], uploads=uploads)
+    rows = by(images_result(view(None, state), (), ())["uploads"], "build_id")
+    assert [key for key, row in rows.items() if row["current"]] == [build_id(2)]

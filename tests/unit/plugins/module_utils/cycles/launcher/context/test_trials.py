@@ -50,6 +50,29 @@ def figures_text(world: World) -> str:
     return text
 
 
+def test_nodes_in_use_of_a_build_that_is_given_up_are_listed_and_stay() -> None:
+    with World(uploaded()) as world:
+        upload(world, 1)
+        cycle = world.start()
+        serve(world, 10)
+        upload(world, 2)
+        serve(world, 5)
+        serve(world, 5)
+        asked = [world.request("small") for _unused in range(2)]
+        assert world.run(120, until=lambda: all(request in world.fulfilled for request in asked))
+        taken = sorted(node for request in asked for node in world.take(request))
+        # A person has restored it: what it did before counts no more.
+        world.run(10)
+        world.store.verdicts.change("built", build_id(2), lambda had: had.undone(world.agenda.now))
+        world.clouds["east"].fate = broken("east-2")
+        serve(world, 30)
+        world.run(90)
+        assert "east" in world.store.verdicts.of_build("built", build_id(2)).fallen_back
+        (told,) = [line for _at, line in cycle.lines if "nodes are launched from build" in line]
+        assert told.rpartition("stay in use: ")[2].split() == taken
+        assert [world.store.nodes.read(node).state for node in taken] == ["in-use"] * 2
+
+
 def test_the_next_build_is_used_again() -> None:
     with World(uploaded()) as world:
         upload(world, 1)

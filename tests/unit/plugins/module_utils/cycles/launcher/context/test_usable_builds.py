@@ -42,6 +42,19 @@ def test_the_next_older_build_is_used_instead(state: str, image: str) -> None:
         assert images(world) == [image]
 
 
+def test_an_older_build_that_was_uploaded_later_does_not_replace_a_newer_one() -> None:
+    with World(uploaded()) as world:
+        upload(world, 1, at=100.0)
+        upload(world, 2)
+        world.start()
+        request = world.request("small")
+        assert world.run(120, until=lambda: request in world.fulfilled)
+        assert images(world) == ["east-2"]
+        store = world.store.images
+        assert [one.build_id for one in store.ready_uploads("built", "east")] == [build_id(2), build_id(1)]
+        assert store.newest_ready("built", "east", unused={build_id(2)}).build_id == build_id(1)
+
+
 def test_a_request_waits_when_no_other_build_is_there_and_says_why() -> None:
     with World(uploaded()) as world:
         upload(world, 1)
