@@ -31,6 +31,17 @@ class ComponentState:
     RUNNING = "running"
     PAUSED = "paused"
     STOPPED = "stopped"
+    ABSENT = "absent"
+    """Of a lasting registration. Nodepool does not have it, and its launchers do not look at the state of a pool."""
+
+
+OUR_POOLS = "stackci-PoolWorker."
+"""What the launcher ids of our pools begin with."""
+
+
+def is_lasting(document: Mapping[str, Any]) -> bool:
+    """Return True for the registration of a pool that outlives its launcher, and says nothing about one."""
+    return document.get("state") == ComponentState.ABSENT
 
 
 def registration(kind: str, hostname: str, fields: Mapping[str, Any]) -> bytes:
@@ -68,3 +79,8 @@ class PoolComponent(Document):
     kind: str | None = None
     model_api: int = MODEL_API
     path: str = ""
+
+    @property
+    def is_ours(self) -> bool:
+        """True for a pool of this collection's launchers, False for one of Nodepool's."""
+        return self.id.startswith(OUR_POOLS)

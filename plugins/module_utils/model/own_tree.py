@@ -32,6 +32,7 @@ MIN_READY = "min-ready"
 PROVIDERS = "providers"
 SIGHTINGS = "sightings"
 SITE = "site"
+STOCK_POOLS = "stock-pools"
 STUCK = "stuck"
 TOMBSTONES = "tombstones"
 TREE_SIGHTINGS = "tree-sightings"
@@ -94,6 +95,13 @@ OWN_TREE = (
     Part(PROVIDERS, "provider", BY_NAME, LAUNCHER, "the lock of its launcher, and what that has learned"),
     Part(SIGHTINGS, "provider", BY_NAME, LAUNCHER, "leaks that the sweep has seen once"),
     Part(SITE, "", "", ALL, "the id of the tree"),
+    Part(
+        STOCK_POOLS,
+        "hash of its names",
+        "provider_name",
+        LAUNCHER,
+        "pools of Nodepool's launchers that were registered recently",
+    ),
     Part(STUCK, "server", "provider", LAUNCHER, "deletions that make no progress"),
     Part(TOMBSTONES, "provider, node", BY_NAME, LAUNCHER, "deleted nodes"),
     Part(TREE_SIGHTINGS, "", "", LAUNCHER, "leaks in the tree that the sweep has seen once"),

@@ -14,7 +14,7 @@ from ..clients.zookeeper.tree_reading import TreeReading
 from ..cycles.frame import heartbeat
 from ..cycles.launcher.ownership.registry import REGISTER_EVERY
 from ..model import own_tree
-from ..model.component import ComponentKind
+from ..model.component import ComponentKind, is_lasting
 from ..model.config.types import NodepoolConfig
 from ..model.documents import seconds, text, words
 from ..model.lines import span
@@ -63,7 +63,8 @@ def reasons(config: NodepoolConfig, reading: TreeReading, contact: Contact, now:
 def _launchers(config: NodepoolConfig, reading: TreeReading, now: float) -> Iterator[Reason]:
     """Yield the reasons about launchers. A provider without pools needs none."""
     root = f"{paths.COMPONENTS}/{ComponentKind.POOL}"
-    registered = {str(pool.document.get("provider_name")) for pool in reading.below(root)}
+    served = [pool.document for pool in reading.below(root) if not is_lasting(pool.document)]
+    registered = {str(document.get("provider_name")) for document in served}
     for name in (provider.name for provider in config.providers.values() if provider.pools):
         stored = reading.one(f"{PROVIDERS}/{name}")
         if name not in registered:

@@ -7,7 +7,19 @@ from __future__ import annotations
 
 import importlib
 
-FILES = ("showing", "web", "acting", "documents", "zuul", "zuul_images", "zuul_config", "rolling", "gate", "accounts")
+FILES = (
+    "showing",
+    "web",
+    "acting",
+    "documents",
+    "zuul",
+    "zuul_images",
+    "zuul_config",
+    "rolling",
+    "beside",
+    "gate",
+    "accounts",
+)
 """In the order in which their rows run."""
 
 

@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import threading
 from collections.abc import Mapping
 from typing import Any
 
 from ...model.component import (
     ComponentKind,
+    ComponentState,
     PoolComponent,
     registration,
 )
@@ -20,6 +22,8 @@ from ...model.errors import StoreConflict, StoreError, StoreGone
 from .link import paths
 from .link.session import Session
 
+_POOLS = f"{paths.COMPONENTS}/{ComponentKind.POOL}"
+_LASTING = "stackci-"
 _BUILDERS = f"{paths.COMPONENTS}/{ComponentKind.BUILDER}"
 
 
@@ -109,19 +113,47 @@ class Components:
         self._session = session
 
     def pools(self) -> list[PoolComponent]:
-        """Return all registered pools from the cache, including those of other launchers. Leaves out broken ones."""
-        root = f"{paths.COMPONENTS}/{ComponentKind.POOL}"
+        """Return all registered pools from the cache, including those of other launchers.
+
+        Leaves out broken and lasting ones.
+        """
+        root = _POOLS
         pools = []
         for name, entry in self._session.tree.documents(root):
             pool = entry.parsed(PoolComponent.from_bytes, name)
             if pool is None or pool.broken:
                 problem = pool.lack() if pool is not None else why_unreadable(entry.data)
                 self._session.unusable.add(f"{root}/{name}", problem or "it is empty")
-            else:
+            elif pool.state != ComponentState.ABSENT:
                 pool = pool.clone()
                 pool.path = f"{root}/{name}"
                 pools.append(pool)
         return pools
+
+    def lasting_pools(self) -> set[str]:
+        """Return the names of the lasting registrations of pools, by the cache."""
+        return {name for name in self._session.tree.names(_POOLS) if name.startswith(_LASTING)}
+
+    def put_lasting_pool(self, ident: str, hostname: str, fields: Mapping[str, Any]) -> None:
+        """Register a pool so that it stays registered after the end of this session, or rewrite what has changed.
+
+        :param ident: its launcher id.
+        """
+        wanted = registration(ComponentKind.POOL, hostname, {**fields, "state": ComponentState.ABSENT, "paused": True})
+        path = f"{_POOLS}/{lasting_name(ident)}"
+        entry = self._session.tree.entry(path)
+        if entry is not None and entry.data == wanted:
+            return
+        try:
+            self._session.create(path, wanted, parents=True)
+        except StoreConflict:
+            with contextlib.suppress(StoreGone):
+                self._session.write(path, wanted)
+
+    def drop_lasting_pool(self, name: str) -> None:
+        """Delete a lasting registration, if it is there."""
+        with contextlib.suppress(StoreGone):
+            self._session.remove([f"{_POOLS}/{name}"])
 
     def builders(self) -> list[tuple[str, str]]:
         """Return host name and version of each registered builder from the cache; empty texts for what is missing."""
@@ -141,3 +173,8 @@ class Components:
         made.renew()
         self._session.after_sync.append(made.renew)
         return made
+
+
+def lasting_name(ident: str) -> str:
+    """Return the name of the lasting registration of the pool with that launcher id."""
+    return _LASTING + hashlib.sha256(ident.encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator
 from ...clients.zookeeper.link import paths
 from ...clients.zookeeper.tree_reading import Found, TreeReading
 from ...model import own_tree
+from ...model.component import is_lasting
 from ...model.config.types import NodepoolConfig
 from ...model.documents import words
 
@@ -25,7 +26,8 @@ def pool_documents(reading: TreeReading) -> Iterator[tuple[Found, bool]]:
     """Yield the stored pools, then the registered ones, each with True when it is registered."""
     for root, registered in ((paths.own(own_tree.KNOWN_POOLS), False), (f"{paths.COMPONENTS}/pool", True)):
         for found in reading.below(root):
-            yield found, registered
+            if not (registered and is_lasting(found.document)):
+                yield found, registered
 
 
 def known_names(kind: str, config: NodepoolConfig, reading: TreeReading, asked: Collection[str] = ()) -> set[str]:

@@ -28,6 +28,7 @@ from ....model.stored import BadDocument, kind_of
 from ..context.context import Context, clients_of
 from .live_launchers import HOLDER
 from .provider_locks import ProviderLocks
+from .stock_launchers import StockLaunchers
 
 CONNECTION = ("provider", "cloud", "region", "place", "config")
 """The fields of a provider's document that describe its connection."""
@@ -46,11 +47,19 @@ class ActingProviders:
     :param chosen: returns the names of the providers of a configuration that this cycle must act for.
     :param origin: host and path of the configuration.
     :param host: the host of this cycle, by which the launchers of the tree know each other.
+    :param stock: Nodepool's launchers: a provider on which one of them works is not drained.
     :raises CloudAuthError: no provider can have a client.
     """
 
     def __init__(
-        self, context: Context, ownership: ProviderLocks, chosen: Chosen, make: Make, origin: str, host: str = ""
+        self,
+        context: Context,
+        ownership: ProviderLocks,
+        chosen: Chosen,
+        make: Make,
+        origin: str,
+        host: str = "",
+        stock: StockLaunchers | None = None,
     ) -> None:
         self._context = context
         self._ownership = ownership
@@ -58,6 +67,7 @@ class ActingProviders:
         self._make = make
         self._origin = origin
         self._host = host
+        self._stock = stock
         self._configured = self._read_configured()
         self.clients = clients_of(context, self._configured, make)
         self.settings = {name: self._configured[name] for name in self.clients}
@@ -173,7 +183,7 @@ class ActingProviders:
     def _remove(self, name: str) -> None:
         """Drain a provider that left the configuration, or forget it if it has no nodes."""
         left = self._remaining(name)
-        if name in self._context.actors and left:
+        if name in self._context.actors and left and not self._is_left_to_others(name):
             self._store_drain(self.settings[name], self.clients[name].place)
             self._set_draining(name, self.settings[name])
             self._say(
@@ -231,6 +241,8 @@ class ActingProviders:
         """Begin to drain providers that were removed from this configuration while no cycle ran."""
         own, config = self._context.store.own, self._context.config
         for name in sorted({node.provider for node in nodes if node.provider} - set(config.providers)):
+            if self._is_left_to_others(name):
+                continue
             known = own.understood(f"{PROVIDERS}/{name}", checked_connection) or {}
             if known.get("config") == self._origin and "cloud" in known and own.get(f"{DRAIN}/{name}") is None:
                 own.put(f"{DRAIN}/{name}", {key: known[key] for key in CONNECTION if key in known})
@@ -241,7 +253,8 @@ class ActingProviders:
         configured = self._configured.get(name)
         if configured is None and name in self._context.config.providers:
             return False
-        if document is not None and (left == 0 or self._is_back(name, configured, document)):
+        over = left == 0 or self._is_left_to_others(name)
+        if document is not None and (over or self._is_back(name, configured, document)):
             own.delete(f"{DRAIN}/{name}")
             document = None
         if document is None:
@@ -329,6 +342,10 @@ class ActingProviders:
         if configured is not None:
             self._renew(name, configured, clouds=True)
         return abandoned
+
+    def _is_left_to_others(self, name: str) -> bool:
+        """Return True if a launcher of Nodepool works on the provider: its nodes stay as they are."""
+        return self._stock is not None and name in self._stock.providers()
 
     # -- inside --------------------------------------------------------------------------------------------------
 

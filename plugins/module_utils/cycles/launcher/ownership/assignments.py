@@ -15,6 +15,7 @@ from ....launching.assignment import LauncherHost
 from ....model.lines import Line
 from ....model.own_tree import PROVIDERS
 from .live_launchers import Here, LiveLaunchers, shown_name
+from .stock_launchers import StockLaunchers
 
 PATIENCE = 5.0
 """Seconds after which a launcher takes a free provider that its own host does not take."""
@@ -37,11 +38,16 @@ class Assignments:
 
     :ivar leaving: the provider that this cycle is about to hand over; "" if there is none.
     :param say: takes lines for the operator.
+    :param stock: Nodepool's launchers in the same tree.
     :param shares: False for a cycle that is no launcher of the tree: it takes whatever is free.
     """
 
-    def __init__(self, store: Store, here: Here, say: Callable[[Line], None], *, shares: bool = True) -> None:
+    def __init__(
+        self, store: Store, here: Here, say: Callable[[Line], None], stock: StockLaunchers, *, shares: bool = True
+    ) -> None:
         self._store = store
+        self._stock = stock
+        self._stock_hosts: dict[str, str] = {}
         self._live = LiveLaunchers(store, here)
         self._say = say
         self._shares = shares
@@ -83,8 +89,11 @@ class Assignments:
         :param wants: the providers that this cycle can act for.
         :param ends_at: the deadline of the cycle.
         """
+        self._stock_hosts = self._stock.providers()
         if not self._shares:
             return
+        self._stock.remember(now)
+        wants = [name for name in wants if name not in self._stock_hosts]
         self._live.register(wants, ready=ready, ending=now > ends_at - ENDING)
         hosts = self._live.hosts()
         if hosts.keys() != self._hosts.keys():
@@ -95,6 +104,8 @@ class Assignments:
 
     def may_take(self, provider: str, now: float) -> bool:
         """Return True if this cycle may take the provider when its lock is free."""
+        if provider in self._stock_hosts:
+            return False
         if self._targets.get(provider, self._live.host) == self._live.host:
             self._free_since.pop(provider, None)
             return True
@@ -104,7 +115,15 @@ class Assignments:
         return now - self._free_since.setdefault(provider, now) >= PATIENCE
 
     def choose_leaving(self, acting: Iterable[str], now: float) -> None:
-        """Choose the provider that moves next to another host, or give up a move whose reason is gone."""
+        """Choose the provider that moves next to another host, or give up a move whose reason is gone.
+
+        A provider on which a launcher of Nodepool works goes at once: both would delete what the other has begun.
+        """
+        ceded = sorted(name for name in acting if name in self._stock_hosts)
+        if ceded:
+            if self.leaving not in ceded:
+                self.leaving, self._leaving_since = ceded[0], now
+            return
         movable = [name for name in sorted(acting) if self._can_move(name, now)] if not self._only_host else []
         self._moves = bool(movable)
         if self.leaving not in movable:
@@ -122,12 +141,22 @@ class Assignments:
     def left(self, now: float) -> None:
         """Note that the chosen provider was released."""
         name, self.leaving, self._moved_at = self.leaving, "", now
+        if name in self._stock_hosts:
+            self._told[name] = self._stock_hosts[name]
+            self._say(Line(f"provider {name}: left to {_stock_name(self._stock_hosts[name])}", provider=name))
+            return
         target = shown_name(self._targets.get(name, ""), self._hosts)
         self._say(Line(f"provider {name}: handed over to {target}, so that the hosts share the work", provider=name))
 
     def tell(self, standing_by: Iterable[str]) -> None:
         """Tell once for which providers this cycle stands by, and which host acts for them."""
         for name in standing_by:
+            if name in self._stock_hosts:
+                if self._told.get(name) != self._stock_hosts[name]:
+                    self._told[name] = self._stock_hosts[name]
+                    whose = _stock_name(self._stock_hosts[name])
+                    self._say(Line(f"provider {name}: standing by, it is left to {whose}", provider=name))
+                continue
             holder = self._live.holder(name) or ""
             acts = holder not in ("", self._live.host) and self._store.own.is_locked(f"{PROVIDERS}/{name}")
             if acts and holder in self._hosts and self._told.get(name) != holder:
@@ -164,3 +193,7 @@ class Assignments:
 
     def _all_taken(self) -> bool:
         return all(self._store.own.is_locked(f"{PROVIDERS}/{name}") for name in self._targets)
+
+
+def _stock_name(host: str) -> str:
+    return f"the launcher of Nodepool on {host}, which has registered a pool of it"

@@ -11,11 +11,12 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ....clients.zookeeper.components import Registration
+from ....clients.zookeeper.components import Registration, lasting_name
 from ....clients.zookeeper.store import Store
 from ....launching.snapshot import OtherPool
 from ....model.component import (
     DEFAULT_POOL_PRIORITY,
+    OUR_POOLS,
     ComponentKind,
     ComponentState,
 )
@@ -23,6 +24,7 @@ from ....model.config.types import NodepoolConfig, Pool, Provider
 from ....model.own_tree import KNOWN_POOLS
 from ....model.resources import INSTANCES
 from ....model.stored import Stored
+from .stock_launchers import StockLaunchers
 
 KNOWN_FOR = 86400.0
 """Seconds after which a known pool that is not registered any more is forgotten."""
@@ -33,7 +35,7 @@ VERSION = "stackci.nodepool"
 def pool_id(site: str, provider: str, pool: str) -> str:
     """Return the stable launcher id of a pool: it is the same in every cycle and on every host of a tree."""
     digest = hashlib.sha256("\0".join((site, provider, pool)).encode()).hexdigest()[:16]
-    return f"stackci-PoolWorker.{provider}-{pool}-{digest}"
+    return f"{OUR_POOLS}{provider}-{pool}-{digest}"
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,27 @@ class Registry:
                 self._pools[key] = self._store.components.register(ComponentKind.POOL, self._hostname, fields)
             self._store.own.put(f"{KNOWN_POOLS}/{key}", {**fields, "config": self.origin, "last_seen": now})
 
+    def keep_lasting(self, stock: StockLaunchers, now: float) -> None:
+        """Register our known pools lastingly while launchers of Nodepool share the tree, and only then.
+
+        These fail a request as soon as all registered pools have declined it. So ours must not be missing while no
+        cycle runs. A lasting registration is paused, so that nobody waits for it to go first.
+
+        :param stock: Nodepool's launchers, which have been looked at.
+        """
+        present, wanted = self._store.components.lasting_pools(), dict[str, KnownPool]()
+        if stock.are_there:
+            left = stock.providers()
+            for key in self._store.own.children(KNOWN_POOLS):
+                known = self._known(key)
+                if known is not None and known.provider_name not in left and not self._is_past(known, now):
+                    wanted[key] = known
+        for key, known in wanted.items():
+            fields = {name: value for name, value in known.document().items() if name not in ("config", "last_seen")}
+            self._store.components.put_lasting_pool(key, self._hostname, {**fields, "id": key, "version": VERSION})
+        for name in present - {lasting_name(key) for key in wanted}:
+            self._store.components.drop_lasting_pool(name)
+
     def set_paused(self, paused: set[str]) -> None:
         """Publish which of our pools are at their limit: others then serve requests that ours would serve first."""
         for key, registration in self._pools.items():
@@ -120,8 +143,11 @@ class Registry:
             self._launcher.unregister()
             self._launcher = None
 
-    def others(self, ours: Iterable[str], now: float) -> list[OtherPool]:
-        """Return every pool that is registered, known or configured, except *ours*."""
+    def others(self, ours: Iterable[str], now: float, stock: StockLaunchers) -> list[OtherPool]:
+        """Return every pool that is registered, known or configured, except *ours*.
+
+        :param stock: Nodepool's launchers, which have been looked at.
+        """
         mine = set(ours)
         found: dict[str, OtherPool] = {}
         for pool in self._store.components.pools():
@@ -148,7 +174,10 @@ class Registry:
         for unserved in self._unserved():
             if unserved.id not in mine:
                 found.setdefault(unserved.id, unserved)
-        return list(found.values())
+        left = stock.providers()
+        found = {key: pool for key, pool in found.items() if pool.present or pool.provider not in left}
+        served = {*self._config.providers, *(pool.provider for key, pool in found.items() if key.startswith(OUR_POOLS))}
+        return [*found.values(), *stock.absent(served, now)]
 
     def _unserved(self) -> list[OtherPool]:
         """Return the pools of the configuration as they count while they are not registered."""

@@ -24,6 +24,7 @@ from .live_launchers import Here
 from .provider_locks import ProviderLocks
 from .registry import Registry
 from .shared_turn import SharedTurn
+from .stock_launchers import StockLaunchers
 from .warming import Warming
 
 NOWHERE = Here()
@@ -53,8 +54,9 @@ class Takeover:
         self.turn = SharedTurn(context.store)
         self._registry = Registry(context.store, context.config, context.site)
         origin = self._registry.origin
-        self._acting_providers = ActingProviders(context, self._locks, chosen, client, origin, here.host)
-        self.assignments = Assignments(context.store, here, context.account.say, shares=registers)
+        stock = self._stock = StockLaunchers(context.store)
+        self._acting_providers = ActingProviders(context, self._locks, chosen, client, origin, here.host, stock)
+        self.assignments = Assignments(context.store, here, context.account.say, stock, shares=registers)
         self._changes = self._acting_providers.changes
         self._warming = Warming(self._images_of)
         self._remarked: set[tuple[str, str]] = set()
@@ -74,6 +76,7 @@ class Takeover:
         :return: True if a provider of this cycle now belongs to another launcher; the caller must drop all work in
             progress.
         """
+        self._stock.look()
         return self._acting_providers.follow_drains(nodes)
 
     def step(self, nodes: Collection[Node], now: float) -> None:
@@ -114,7 +117,7 @@ class Takeover:
 
     def others(self, now: float) -> list[OtherPool]:
         """Return the pools that this cycle does not act for."""
-        return self._registry.others(self._context.pool_ids.values(), now)
+        return self._registry.others(self._context.pool_ids.values(), now, self._stock)
 
     def set_paused(self, paused: set[str]) -> None:
         """Publish which of our pools are at their limit."""
@@ -154,6 +157,8 @@ class Takeover:
         settings, clients = self._acting_providers.settings, self._acting_providers.clients
         names = [name for name in clients if name not in self._context.actors and name in settings]
         self.assignments.tell(names)
+        if self._registers:
+            self._registry.keep_lasting(self._stock, now)
         self._warming.follow({name: partial(self._context.actor, settings[name], clients[name]) for name in names}, now)
 
     def _images_of(self, provider: Provider) -> list[ImageSettings]:

@@ -44,6 +44,7 @@ from ..launches.gates import Gates
 from ..leaks.first_meeting import would_say
 from ..ownership.inherited import Inherited
 from ..ownership.registry import Registry
+from ..ownership.stock_launchers import StockLaunchers
 from ..provider.actor import ProviderActor
 from ..requests.waits import all_reasons
 from .observe import InHand, demand_of, due_upkeep, observe
@@ -163,7 +164,7 @@ def _settled_plan(context: Context, registry: Registry, gates: Gates, leaving: s
     nodes = [node for node in store.nodes.list() if not node.broken]
     ledger, free = take_stock(nodes), [node for node in nodes if not store.nodes.is_locked(node.id)]
     requests = [request for request in store.requests.list() if not store.requests.is_locked(request.id)]
-    others = registry.others(context.pool_ids.values(), context.now())
+    others = registry.others(context.pool_ids.values(), context.now(), StockLaunchers.of(store))
     deadline, inherited, concluded = context.now() + PATIENCE, Inherited(context), False
     while True:
         deny_unusable(context)

@@ -11,12 +11,16 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.o
     Registry,
     pool_id,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.ownership.stock_launchers import (
+    StockLaunchers,
+)
 from tests.support.config_texts import parse
 from tests.support.memory_zookeeper import MemoryStore, MemoryZooKeeper
 from tests.support.virtual_time import Agenda
 from tests.support.world import label, provider_document, site
 
 NOW = 1000.0
+NO_STOCK = StockLaunchers(MemoryZooKeeper(Agenda()).store())
 BOTH = site(
     *(
         provider_document(name, {"name": "main", "priority": priority, "labels": [label("small"), label("large")]})
@@ -84,12 +88,12 @@ def test_a_known_pool_outlives_its_registration_for_a_day():
     there.register(west, NOW)
     here = registry_of(keeper.store(), site(*BOTH["providers"][:1]))
     ours = here.ids(parse(BOTH).providers["east"]).values()
-    (other,) = here.others(ours, NOW)
+    (other,) = here.others(ours, NOW, NO_STOCK)
     assert (other.provider, other.present, other.labels) == ("west", True, frozenset({"small", "large"}))
     there.withdraw()
-    (other,) = here.others(ours, NOW + KNOWN_FOR)
+    (other,) = here.others(ours, NOW + KNOWN_FOR, NO_STOCK)
     assert (other.id, other.present, other.priority) == (there.ids(west)["west", "main"], False, 100)
-    assert here.others(ours, NOW + KNOWN_FOR + 1) == []
+    assert here.others(ours, NOW + KNOWN_FOR + 1, NO_STOCK) == []
     here.forget_past(NOW + KNOWN_FOR + 1)
     assert here._store.own.children("pools") == []
 
@@ -100,7 +104,7 @@ def test_a_pool_that_was_taken_out_of_this_very_configuration_is_forgotten_at_on
     before.register(parse(BOTH).providers["west"], NOW)
     before.withdraw()
     after = registry_of(keeper.store(), site(*BOTH["providers"][:1]))
-    assert after.others(after.ids(parse(BOTH).providers["east"]).values(), NOW) == []
+    assert after.others(after.ids(parse(BOTH).providers["east"]).values(), NOW, NO_STOCK) == []
 
 
 def test_our_own_pools_are_nobody_elses():
@@ -110,4 +114,4 @@ def test_our_own_pools_are_nobody_elses():
     ours = {key for provider in config.providers.values() for key in registry.ids(provider).values()}
     for provider in config.providers.values():
         registry.register(provider, NOW)
-    assert registry.others(ours, NOW) == []
+    assert registry.others(ours, NOW, NO_STOCK) == []

@@ -1,0 +1,262 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Nodepool's launcher and ours at work on one tree at the same time, each on its providers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+from tests.interop.beside import (
+    OURS,
+    Ours,
+    both,
+    configure,
+    failures,
+    machines,
+    own_provider,
+    sshd,
+    stock_for,
+    trespasses,
+)
+from tests.interop.lab import Lab, World, row
+from tests.interop.stock import Daemon
+from tests.support.fixtures_zookeeper import eventually
+
+PATIENCE = 300.0
+"""Nodepool looks for lost requests once a minute."""
+SLOW_BOOT = 3600.0
+
+
+def _provider_of(world: World, request: str) -> set[str]:
+    requestor = world.site.requestor
+    return {str(requestor.node(one)["provider"]) for one in requestor.nodes_of(request)}
+
+
+def _registered(world: World, name: str) -> bool:
+    root = "/nodepool/components/pool"
+    found = [world.site.requestor.read(f"{root}/{one}") or {} for one in world.site.requestor.children(root)]
+    return any(one.get("provider_name") == name and one.get("state") == "running" for one in found)
+
+
+def _all_at_work(world: World, *names: str) -> None:
+    eventually(lambda: all(_registered(world, name) for name in names), PATIENCE)
+
+
+def _wait_for_all(world: World, asked: dict[str, str]) -> None:
+    """Wait until all requests are fulfilled; the message names what is left."""
+    requestor = world.site.requestor
+    try:
+        eventually(lambda: all(requestor.state(one) == "fulfilled" for one in asked.values()), PATIENCE)
+    except AssertionError:
+        left = {name: requestor.state(one) for name, one in asked.items() if requestor.state(one) != "fulfilled"}
+        raise AssertionError(f"not served: {left}") from None
+
+
+def _judge(world: World, *may_fail: str) -> None:
+    """Nobody has touched what is the other's, and no request has failed, except those."""
+    crossed, failed = trespasses(world), failures(world)
+    assert not crossed, crossed
+    assert list(failed) == list(may_fail), failed
+
+
+def _ready_and_free(world: World, name: str) -> int:
+    nodes = world.site.requestor.nodes().values()
+    return sum(1 for one in nodes if one["type"] == [name] and one["state"] == "ready" and not one["allocated_to"])
+
+
+@row("beside-requests", "both launchers on one tree: labels of each and of both, sets, tenants, holds, min-ready")
+def beside_requests(lab: Lab) -> str:
+    """Each request is served by who can, and nobody touches what is the other's."""
+    world = lab.world()
+    port, key = lab.stack.enter_context(sshd(world.site.folder))
+    stock = configure(
+        world,
+        own_provider("theirs", "theirs", "both"),
+        machines(port, key),
+        min_ready={"theirs": 1},
+        labels={"small": {"min-ready": 1}},
+        tenant_resource_limits=[{"tenant-name": "t", "max-servers": 2}],
+    )
+    requestor = world.site.requestor
+    with both(world, stock):
+        _all_at_work(world, *OURS, "theirs", "machines")
+        asked = {
+            "ours": requestor.ask("small"),
+            "theirs": requestor.ask("theirs"),
+            "machine": requestor.ask("machine"),
+            "both at theirs": requestor.ask("both", provider="theirs"),
+            "both at ours": requestor.ask("both", provider="one"),
+            "our set": requestor.ask("small", "both"),
+            "their set": requestor.ask("theirs", "both"),
+            "urgent": requestor.ask("both", priority=50),
+        }
+        asked |= {f"both {number}": requestor.ask("both") for number in range(6)}
+        asked |= {f"tenant {number}": requestor.ask("both", tenant="t") for number in range(2)}
+        nobody = requestor.ask("small", "theirs")
+        _wait_for_all(world, asked)
+        requestor.wait_for(nobody, "failed", PATIENCE)
+        where = {name: _provider_of(world, request) for name, request in asked.items()}
+        expected = {"ours": {"one"}, "theirs": {"theirs"}, "machine": {"machines"}, "both at theirs": {"theirs"}}
+        expected |= {"both at ours": {"one"}, "our set": {"one"}, "their set": {"theirs"}}
+        assert {name: where[name] for name in expected} == expected, where
+        (held,), (kept,) = requestor.accept(asked["ours"]), requestor.accept(asked["theirs"])
+        requestor.hold_at_once(held, kept)
+        others = [name for name in asked if name not in ("ours", "theirs")]
+        used = [node for name in others for node in requestor.accept(asked[name])]
+        requestor.give_back(*used)
+        requestor.wait_gone(used, PATIENCE)
+        eventually(lambda: _ready_and_free(world, "small") == 1 and _ready_and_free(world, "theirs") == 1, PATIENCE)
+        eventually(lambda: _ready_and_free(world, "machine") == 2, PATIENCE)
+        states = {requestor.node(one)["state"] for one in (held, kept)}
+        assert states == {"hold"}, states
+    _judge(world, nobody)
+    split = [next(iter(where[name])) for name in others if name.startswith(("both", "urgent", "tenant"))]
+    return (
+        f"{len(asked)} requests served; of those that both could serve ours took {split.count('one')} of {len(split)}"
+    )
+
+
+@row("beside-down", "our launcher is killed while nodes boot, and stays away: nothing of it is lost or fails")
+def beside_down(lab: Lab) -> str:
+    """Nodepool's launcher resets the lost request after a minute; it must neither fail it nor delete the node."""
+    world = lab.world()
+    stock = configure(world, own_provider("theirs", "theirs", "both"))
+    requestor = world.site.requestor
+    with both(world, stock) as (ours, _theirs):
+        _all_at_work(world, *OURS, "theirs")
+        world.site.cloud.settings(boot=SLOW_BOOT)
+        booting = requestor.ask("small", "small")
+        eventually(lambda: sum(bool(one["external_id"]) for one in requestor.nodes().values()) == 2, PATIENCE)
+        nodes = set(requestor.nodes())
+        ours.kill()
+        eventually(lambda: not any(requestor.is_locked(one) for one in nodes), 120)
+        late = requestor.ask("small")
+        world.site.cloud.settings(boot=0.2)
+        served = requestor.ask("theirs")
+        requestor.wait_for(served, "fulfilled", PATIENCE)
+        eventually(lambda: requestor.state(booting) == "requested", PATIENCE)
+        reset = requestor.request(booting)
+        assert (requestor.state(late), requestor.state(booting)) == ("requested", "requested")
+        assert reset["nodes"] == [] and nodes <= set(requestor.nodes()), "Nodepool's launcher deleted our nodes"
+        assert {f"np{one}" for one in nodes} <= {server["name"] for server in world.site.cloud.servers()}
+        world.site.cloud.end_boots()
+        ours.start()
+        requestor.wait_for(booting, "fulfilled", PATIENCE)
+        requestor.wait_for(late, "fulfilled", PATIENCE)
+        again = nodes & set(requestor.nodes_of(booting) + requestor.nodes_of(late))
+        used = [node for one in (booting, late, served) for node in requestor.accept(one)]
+        requestor.give_back(*used)
+        requestor.wait_gone(used, PATIENCE)
+    _judge(world)
+    return (
+        f"reset after a minute, served by the next cycle with {len(again)} of the 2 nodes that booted; nothing failed"
+    )
+
+
+@row("beside-stops", "each side is killed, stopped by SIGSTOP, and started again; the other one harms nothing of it")
+def beside_stops(lab: Lab) -> str:
+    """Requests of all kinds come all the time."""
+    world = lab.world()
+    port, key = lab.stack.enter_context(sshd(world.site.folder))
+    stock = configure(world, own_provider("theirs", "theirs", "both"), machines(port, key))
+    requestor = world.site.requestor
+    asked: dict[str, str] = {}
+    world.site.cloud.settings(boot=2.0)
+
+    def ask(when: str) -> None:
+        for labels in (("small",), ("theirs",), ("machine",), ("both",), ("both", "small"), ("both", "theirs")):
+            asked[f"{when}: {' '.join(labels)}"] = requestor.ask(*labels)
+
+    with both(world, stock) as (ours, theirs):
+        _all_at_work(world, *OURS, "theirs", "machines")
+        for name in ("kill", "pause"):
+            for side in (ours, theirs):
+                when = f"{name} {'ours' if side is ours else 'theirs'}"
+                ask(when)
+                eventually(lambda: any(one["state"] == "building" for one in requestor.nodes().values()), PATIENCE)
+                if name == "kill":
+                    side.kill()
+                else:
+                    _signal(side, signal.SIGSTOP)
+                ask(f"after {when}")
+                # Longer than both sessions live.
+                time.sleep(20)
+                if name == "kill":
+                    side.start()
+                else:
+                    _signal(side, signal.SIGCONT)
+                _give_back_as_they_come(world, asked, when)
+    _judge(world)
+    return f"{len(asked)} requests through two kills and two stops of 20 s: all served, none failed"
+
+
+def _signal(side: Ours | Daemon, number: int) -> None:
+    if isinstance(side, Ours):
+        side.signal(number)
+    else:
+        os.kill(side.pid, number)
+
+
+def _give_back_as_they_come(world: World, asked: dict[str, str], when: str) -> None:
+    """Take and return the nodes of all requests: the two machines serve four requests, one after the other."""
+    requestor = world.site.requestor
+    waiting = {name: request for name, request in asked.items() if when in name}
+
+    def served() -> bool:
+        for name in [name for name, request in waiting.items() if requestor.state(request) == "fulfilled"]:
+            requestor.give_back(*requestor.accept(waiting.pop(name)))
+        return not waiting
+
+    try:
+        eventually(served, PATIENCE)
+    except AssertionError:
+        left = {name: requestor.state(request) for name, request in waiting.items()}
+        raise AssertionError(f"{when}: not served: {left}") from None
+
+
+@row("beside-change", "a provider moves from Nodepool's launcher to ours and back, with nodes in use, held and ready")
+def beside_change(lab: Lab) -> str:
+    """Nothing that runs is lost, and no request fails."""
+    world = lab.world()
+    shared = own_provider("theirs", "theirs", "both")
+    stay = own_provider("rest", "rest")
+    stock = configure(world, shared, stay, min_ready={"theirs": 1})
+    requestor = world.site.requestor
+    with both(world, stock):
+        _all_at_work(world, *OURS, "theirs", "rest")
+        used, held = requestor.ask("theirs"), requestor.ask("theirs")
+        for one in (used, held):
+            requestor.wait_for(one, "fulfilled", PATIENCE)
+        (job,), (kept,) = requestor.accept(used), requestor.accept(held)
+        requestor.hold_at_once(kept)
+        eventually(lambda: _ready_and_free(world, "theirs") == 1, PATIENCE)
+        alive = {*requestor.nodes()}
+        # First ours gets the provider, then Nodepool's launcher loses it: in between, ours leaves it alone.
+        own = [own_provider("one", "small", "both"), own_provider("two", "medium")]
+        world.site.configure(*own, shared)
+        stock_for(world, stay)
+        eventually(lambda: _acts_ours(world, "theirs"), PATIENCE)
+        served = requestor.ask("theirs")
+        requestor.wait_for(served, "fulfilled", PATIENCE)
+        assert set(requestor.nodes_of(served)) <= alive, "the ready node was not taken over"
+        # And back: Nodepool's launcher gets it again, ours leaves it at once, then its file does not name it any more.
+        stock_for(world, shared, stay, min_ready={"theirs": 1})
+        eventually(lambda: not _acts_ours(world, "theirs"), PATIENCE)
+        world.site.configure(*own)
+        again = requestor.ask("theirs")
+        requestor.wait_for(again, "fulfilled", PATIENCE)
+        assert {requestor.node(one)["state"] for one in (job, kept)} == {"in-use", "hold"}
+        nodes = [job, kept, *requestor.accept(served), *requestor.accept(again)]
+        requestor.write_node(kept, state="used")
+        requestor.give_back(*(one for one in nodes if one != kept))
+        requestor.wait_gone(nodes, PATIENCE)
+    failed = failures(world)
+    assert failed == {}, failed
+    return "over and back: nodes in use, held and ready lived on, two requests were served, none failed"
+
+
+def _acts_ours(world: World, name: str) -> bool:
+    return bool(world.site.requestor.children(f"/nodepool/stackci/providers/{name}/lock"))
