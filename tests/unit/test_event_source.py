@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import runpy
 import shutil
 import subprocess
 from pathlib import Path
@@ -16,12 +17,19 @@ import pytest
 import yaml
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.owner import SENTENCES
-from ansible_collections.stackci.nodepool.plugins.module_utils.web.events.happenings import ENDINGS, ONCE, TYPES
+from ansible_collections.stackci.nodepool.plugins.module_utils.web.events.happenings import (
+    ENDINGS,
+    ONCE,
+    SEVERITIES,
+    TYPES,
+    severity,
+)
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.events.source import ALIASES, KNOWN, NUMBERS, checked
 
 ROOT = Path(__file__).resolve().parents[2]
 EXTENSIONS = ROOT / "extensions"
 SOURCE = EXTENSIONS / "eda" / "plugins" / "event_source" / "nodepool.py"
+FILTER = EXTENSIONS / "eda" / "plugins" / "event_filter" / "choose.py"
 PAGE = (ROOT / "docs" / "events.md").read_text("utf-8")
 QUERIES = yaml.safe_load((EXTENSIONS / "audit" / "event_query.yml").read_text("utf-8"))
 
@@ -51,6 +59,23 @@ def test_each_type_is_documented():
     for first, last in ENDINGS.items():
         assert any(row.startswith(f"| `{first}` | `{last}` |") for row in rows), first
     assert [kind for kind in ONCE if not any(f"`{kind}`" in row.split("|")[1] for row in rows)] == []
+
+
+def test_the_filter_knows_the_severities_and_its_options_are_documented():
+    module = runpy.run_path(str(FILTER))
+    options = documentation(path=FILTER)["options"]
+    assert set(options) == {*module["FIELDS"], "severity", "strict"}
+    assert tuple(options["severity"]["choices"]) == module["SEVERITIES"] == SEVERITIES
+    assert [name for name in (*options, *SEVERITIES) if f"`{name}`" not in PAGE] == []
+    assert {severity(kind) for kind in TYPES} == set(SEVERITIES)
+    assert {begun: severity(begun) for begun in ENDINGS} == {begun: severity(end) for begun, end in ENDINGS.items()}
+    for kind in TYPES:
+        assert f"`{kind}`" in PAGE
+
+
+def test_the_fields_that_the_filter_looks_at_are_those_of_events():
+    told = {name for line in PAGE.splitlines() for name in re.findall(r"`(\w+)`", line)}
+    assert set(runpy.run_path(str(FILTER))["FIELDS"].values()) <= told
 
 
 def test_each_owner_is_on_the_page():

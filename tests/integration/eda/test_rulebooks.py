@@ -28,6 +28,13 @@ from tests.support.zookeeper_server import HOST, free_port
 
 PATIENCE = 240.0
 HELD = "0000000777"
+ROOT = Path(__file__).resolve().parents[3]
+TICKET = {
+    "title": "request 200-0000000001 (small) failed: 3 attempts failed in west",
+    "kind": "request_failed",
+    "responsible": "image",
+    "subject": "200-0000000001",
+}
 
 pytestmark = [
     pytest.mark.timeout(600),
@@ -46,16 +53,24 @@ def site(tmp_path, zk_chroot, zk_client):
 
 
 @contextmanager
-def rulebook(folder: Path, name: str, **variables: Any) -> Iterator[Path]:
-    """A rulebook of the collection at work; the path of what it says."""
+def rulebook(folder: Path, name: str | Path, **variables: Any) -> Iterator[Path]:
+    """A rulebook, by its file or its name in the collection, at work; the path of what it says."""
     (folder / "vars.yml").write_text(yaml.safe_dump(variables), "utf-8")
     log = folder / "rulebook.log"
-    words = ["-i", "localhost,", "-r", f"stackci.nodepool.{name}", "--vars", "vars.yml", "--verbose"]
+    words = [
+        "-i",
+        "localhost,",
+        "-r",
+        name if isinstance(name, Path) else f"stackci.nodepool.{name}",
+        "--vars",
+        "vars.yml",
+        "--verbose",
+    ]
     (folder / "inventory.yml").write_text("all: {hosts: {localhost: {ansible_connection: local}}}\n", "utf-8")
     words[1] = "inventory.yml"
     with log.open("wb") as out:
         process = subprocess.Popen(
-            [str(BIN / "ansible-rulebook"), *words],
+            [str(BIN / "ansible-rulebook"), *map(str, words)],
             cwd=folder,
             env=environment(folder),
             stdin=subprocess.DEVNULL,
@@ -104,6 +119,14 @@ def tickets() -> Iterator[tuple[str, list[dict[str, Any]]]]:
         server.shutdown()
 
 
+def fail(site: PopulatedSite, request_id: str, label: str, owner: str) -> None:
+    """A launcher gives a request up, for a reason of this owner."""
+    request = {"state": "failed", "node_types": [label], "state_time": time.time(), "requestor": "zuul"}
+    wait = {"code": "attempts", "text": "3 attempts failed in west", "owner": owner, "at": time.time()}
+    site.put(f"{paths.OWN}/waits/{request_id}", json.dumps(wait).encode())
+    site.put(f"{paths.REQUESTS}/{request_id}", json.dumps(request).encode())
+
+
 @pytest.mark.long
 def test_a_failed_request_opens_a_ticket_with_owner_and_reason(site, tmp_path):
     with tickets() as (url, got):
@@ -111,19 +134,30 @@ def test_a_failed_request_opens_a_ticket_with_owner_and_reason(site, tmp_path):
         state = tmp_path / "events.json"
         with rulebook(tmp_path, "open_ticket", state_file=str(state), **variables) as log:
             shown(log, state.exists)
-            request = {"state": "failed", "node_types": ["small"], "state_time": time.time(), "requestor": "zuul"}
-            wait = {"code": "attempts", "text": "3 attempts failed in west", "owner": "image", "at": time.time()}
-            site.put(f"{paths.OWN}/waits/200-0000000001", json.dumps(wait).encode())
-            site.put(f"{paths.REQUESTS}/200-0000000001", json.dumps(request).encode())
+            fail(site, "200-0000000001", "small", "image")
             shown(log, lambda: bool(got))
-    assert got == [
-        {
-            "title": "request 200-0000000001 (small) failed: 3 attempts failed in west",
-            "kind": "request_failed",
-            "responsible": "image",
-            "subject": "200-0000000001",
-        }
-    ]
+    assert got == [TICKET]
+
+
+@pytest.mark.long
+def test_the_filter_passes_on_what_was_chosen_only(site, tmp_path):
+    (content,) = yaml.safe_load((ROOT / "extensions/eda/rulebooks/open_ticket.yml").read_text("utf-8"))
+    chosen = {"labels": ["small", "huge"], "owners": ["image"], "severity": "warning"}
+    content["sources"][0]["filters"] = [{"stackci.nodepool.choose": chosen}]
+    own = tmp_path / "own.yml"
+    own.write_text(yaml.safe_dump([content]), "utf-8")
+    with tickets() as (url, got):
+        state = tmp_path / "events.json"
+        variables = {"nodepool_config": str(tmp_path / "nodepool.yaml"), "ticket_url": url, "state_file": str(state)}
+        with rulebook(tmp_path, own, **variables) as log:
+            shown(log, state.exists)
+            # Events are told in order, so the first two are through when the last one arrives.
+            fail(site, "100-0000000001", "large", "image")
+            fail(site, "100-0000000002", "small", "cloud")
+            shown(log, lambda: "100-0000000002" in state.read_text("utf-8"))
+            fail(site, "200-0000000001", "small", "image")
+            shown(log, lambda: bool(got))
+    assert got == [TICKET]
 
 
 @pytest.mark.long

@@ -18,8 +18,8 @@ description:
   - Reads the tree as C(nodepool_status) does, by one read-only session with ZooKeeper that follows a watch. It changes
     nothing there, and calls no cloud.
   - >-
-    Each event has C(type), C(at) (UTC), C(subject), C(text) (a sentence), and fields such as C(provider), C(pool),
-    C(request), C(labels), C(owner) (who is responsible) and C(reason). Fields without a value are missing.
+    Each event has C(type), C(severity), C(at) (UTC), C(subject), C(text) (a sentence), and fields such as C(provider),
+    C(pool), C(request), C(labels), C(owner) (who is responsible) and C(reason). Fields without a value are missing.
   - >-
     What lasts has an event for its beginning and one for its end: C(provider_in_trouble) and C(provider_well),
     C(provider_unserved) and C(provider_served), C(resource_frozen) and C(resource_thawed), C(quota_low) and

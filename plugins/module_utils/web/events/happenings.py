@@ -81,6 +81,11 @@ CHANGES = (
 )
 """What the page lists below its curves as what has changed."""
 TYPES = (*ENDINGS, *ENDINGS.values(), *ONCE)
+SEVERITIES = ("info", "warning", "critical")
+"""The words of the alerts, the least first."""
+_BEGUN = {ended: begun for begun, ended in ENDINGS.items()}
+_CRITICAL = (PROVIDER_IN_TROUBLE, PROVIDER_UNSERVED, CONFIG_BAD, ZOOKEEPER_LOST)
+_INFO = (BUILD_LIVE, LAUNCHER_SERVES, CONFIG_READ)
 
 _OPEN = (RequestState.REQUESTED, RequestState.PENDING)
 _MOMENTARY = ("reason", "left", "used", "others", "ends_in", "tries", "state")
@@ -338,6 +343,12 @@ class Teller:
         ]
 
 
+def severity(kind: str) -> str:
+    """Return how bad it is; an end is as bad as what has ended, so that who hears of the one hears of the other."""
+    begun = _BEGUN.get(kind, kind)
+    return "critical" if begun in _CRITICAL else "info" if begun in _INFO else "warning"
+
+
 def _event(kind: str, item: Happening, now: float, *, over: bool = False) -> dict[str, Any]:
     """Return the event: text from clouds and requestors without control characters, fields without a value left out."""
     at = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -346,7 +357,8 @@ def _event(kind: str, item: Happening, now: float, *, over: bool = False) -> dic
     if over:
         # How it was is not how it is.
         about = {key: value for key, value in about.items() if key not in _MOMENTARY}
-    return {"type": kind, "at": at, "subject": printable(item.subject), "text": printable(text), **about}
+    told = {"subject": printable(item.subject), "text": printable(text)}
+    return {"type": kind, "severity": severity(kind), "at": at, **told, **about}
 
 
 def _plain(value: Any) -> Any:
