@@ -346,7 +346,8 @@ class Teller:
 def severity(kind: str) -> str:
     """Return how bad it is; an end is as bad as what has ended, so that who hears of the one hears of the other."""
     begun = _BEGUN.get(kind, kind)
-    return "critical" if begun in _CRITICAL else "info" if begun in _INFO else "warning"
+    level = 2 if begun in _CRITICAL else 0 if begun in _INFO else 1
+    return SEVERITIES[level]
 
 
 def _event(kind: str, item: Happening, now: float, *, over: bool = False) -> dict[str, Any]:
