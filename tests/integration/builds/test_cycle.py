@@ -11,9 +11,10 @@ import time
 
 import pytest
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link.tree import Tree
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.stop import Stop
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError
-from tests.support.builder_case import CLEAN, image
+from tests.support.builder_case import CLEAN, Module, image
 from tests.support.fixtures_zookeeper import eventually
 
 
@@ -165,6 +166,41 @@ def test_a_request_wakes_a_cycle_that_stays(site):
     thread.join(20)
     assert results[0]["ended"] == "stopped"
     assert len(results[0]["builds"]) == 2
+
+
+def test_a_builder_reads_no_node_and_no_request(site, monkeypatch):
+    site.configure(image())
+    seen = []
+    put = Tree.put
+
+    def noted(tree, path, *rest):
+        seen.append(path)
+        return put(tree, path, *rest)
+
+    monkeypatch.setattr(Tree, "put", noted)
+    site.zk.ensure_path("/nodepool/nodes/0000000001")
+    stop = Stop()
+    thread = threading.Thread(target=lambda: site.run(until="deadline", stop=stop))
+    thread.start()
+    eventually(lambda: site.states() == ["ready"])
+    for number in range(20):
+        site.zk.set("/nodepool/nodes/0000000001", b'{"state": "ready", "n": %d}' % number)
+    site.zk.ensure_path("/nodepool/requests/100-0000000001")
+    site.request()
+    eventually(lambda: site.states() == ["ready", "ready"], 15)
+    stop.ask("stopped")
+    thread.join(20)
+    assert seen and [path for path in seen if path.startswith(("/nodepool/nodes", "/nodepool/requests"))] == []
+
+
+def test_a_build_under_way_tells_its_formats(site):
+    go = site.folder / "go"
+    site.configure(image(formats=["raw", "qcow2"], env_vars={"FAKE_SECONDS": "100", "FAKE_GO": str(go)}))
+    with Module(site) as module:
+        build_id = site.running()
+        assert site.records()[build_id]["formats"] == "qcow2,raw"
+        go.touch()
+        assert module.result()["builds"][0]["state"] == "ready"
 
 
 def test_force_builds_once_what_is_not_due(site):

@@ -256,6 +256,24 @@ def side_by_side(http: requests.Session, url: str, number: int) -> None:
         thread.join(20)
 
 
+def test_a_kept_connection_that_a_proxy_has_ended_meanwhile_costs_no_call(serve) -> None:
+    ended = threading.Event()
+
+    def once(connection: socket.socket) -> None:
+        if read_request(connection):
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+            connection.shutdown(socket.SHUT_RDWR)
+            ended.set()
+
+    server, counters = serve(once), CallCounters()
+    with session(counters) as http:
+        for number in (1, 2, 3):
+            assert http.get(f"http://127.0.0.1:{server.port}/v2.1/limits").content == b"{}"
+            assert ended.wait(10) and server.accepted == number
+            ended.clear()
+    assert counters.result() == {"GET /limits": {"200": 3}}
+
+
 def test_calls_start_at_the_rate(serve) -> None:
     starts: list[float] = []
 

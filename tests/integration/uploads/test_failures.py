@@ -141,6 +141,23 @@ def test_a_provider_without_an_entry_in_clouds_yaml(builder: Builder) -> None:
     assert "has no entry 'no'" in result["left_out"]["gone"]
 
 
+def test_a_provider_that_takes_no_images_is_not_even_looked_for(builder: Builder) -> None:
+    cloud = builder.cloud("one")
+    plain = {**taker("none"), "cloud": "nowhere"}
+    del plain["diskimages"]
+    for pool in plain["pools"]:
+        for label in pool["labels"]:
+            del label["diskimage"]
+            label["cloud-image"] = "debian-12"
+    builder.site.configure(
+        taker("one"), plain, images_dir=str(builder.images_dir), diskimages=[{"name": IMAGE, "elements": ["x"]}]
+    )
+    builder.build()
+    result = builder.run()
+    assert [row["provider"] for row in result["uploads"]["done"]] == ["one"]
+    assert result["left_out"] == {} and len(builder.in_cloud("one")) == 1 and cloud.calls(FILE)
+
+
 def test_an_upload_ends_with_its_time(builder: Builder) -> None:
     # All of it would take longer than any test may.
     builder.cloud().fault(FILE, "throttle", rate=MEGABYTE // 20)

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.uploads.delete_upload import delete_one
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import BuildState
 from tests.support.image_case import IMAGE, Builder
 
@@ -34,6 +37,18 @@ def test_the_newest_and_after_its_deletion_the_previous(builder: Builder) -> Non
     builder.store.images.write_build(marked)
     builder.run()
     assert launched_from(builder) == old.external_id
+
+
+def test_an_upload_that_was_never_there_is_told_by_its_deletion(builder: Builder) -> None:
+    builder.configure()
+    builder.build()
+    builder.run()
+    (upload,) = builder.uploads()
+    named: dict[str, Any] = {"image": IMAGE, "provider": "one", "build_id": upload.build_id}
+    assert delete_one(builder.options(**named), "0000000009")["changed"] is False
+    with pytest.raises(ConfigError, match="'debain' is not a diskimage"):
+        delete_one(builder.options(**{**named, "image": "debain"}), upload.id)
+    assert len(builder.in_cloud()) == 1
 
 
 def test_one_upload_is_deleted_by_hand(builder: Builder) -> None:

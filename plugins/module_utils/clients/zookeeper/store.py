@@ -54,7 +54,7 @@ class Store:
 
         :param watch: False reads the tree once, and never watches anything.
         :param mutable: False: nothing is ever written (check mode); None: the same as *watch*.
-        :param roots: the paths that are read, with everything below them.
+        :param roots: the paths that are read and watched, with everything below them.
         :param locks: the roots whose locks of nodes or requests are read.
         :raises StoreError: no server could be used in time; the message names the hosts and the remedy.
         :raises MissingLibraryError: kazoo is not installed.

@@ -10,6 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
+from ...clients.zookeeper.link import paths
 from ...clients.zookeeper.store import Store
 from ...model.cloud import (
     IMAGE_BUILD,
@@ -43,7 +44,7 @@ def alien_images(options: AlienOptions) -> dict[str, Any]:
     rows: list[dict[str, Any]] = []
     left_out: dict[str, str] = {}
     with closing(Store(config.zookeeper)) as store:
-        store.open(watch=False)
+        store.open(watch=False, roots=paths.IMAGE_ROOTS, locks=())
         site = site_of(store, create=False)
         known = {upload.external_id for name in store.images.names() for upload in store.images.uploads(name)}
         for name in options.providers or sorted(config.providers):

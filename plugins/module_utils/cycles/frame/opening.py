@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
@@ -41,13 +41,16 @@ class Opened(Generic[Options]):
 
 
 @contextmanager
-def opened(options: Options, say: Callable[[str], None]) -> Iterator[Opened[Options]]:
+def opened(
+    options: Options, say: Callable[[str], None], *, roots: Collection[str] = paths.DOCUMENT_ROOTS
+) -> Iterator[Opened[Options]]:
     """Open the connections of a cycle, and release the locks of dead cycles of this host.
 
     At the end, the store is closed before the note of its session is removed. statsd is closed last, as it also gets
     the metrics of the end.
 
     :param say: takes lines for the operator.
+    :param roots: what of the tree is read and watched; the locks of nodes and requests go with them.
     :raises NodepoolError: the configuration cannot be used, or ZooKeeper cannot be reached.
     """
     source = ConfigSource(options, options.state_dir or "", say)
@@ -58,8 +61,9 @@ def opened(options: Options, say: Callable[[str], None]) -> Iterator[Opened[Opti
     with (
         Statsd.of_environment(os.environ) as sink,
         Handover(options.state_dir, settings, say=say) as handover,
-        Store(settings) as store,
+        closing(Store(settings)) as store,
     ):
+        store.open(roots=roots, locks=[each for each in paths.LOCKED if each in roots])
         if sink.problem is not None:
             say(sink.problem)
         if store.protect():

@@ -46,7 +46,7 @@ class CacheSync:
 
     :param before: the tree from before the reconnection: entries that have not changed since are not parsed again.
     :param notify: called with the path of each change after the walk.
-    :param roots: the paths that the walk reads, with everything below them.
+    :param roots: the paths that are read and followed, with everything below them.
     :param locks: the paths of :data:`paths.LOCKED` that the walk reads with their locks.
     :param unreadable: called with each path that this client may not read.
     """
@@ -94,7 +94,7 @@ class CacheSync:
 
     def on_event(self, kind: int, path: str) -> None:
         """Handle the event of a change."""
-        if not paths.is_cached(path):
+        if not paths.is_cached(path, self._roots):
             return
         if kind == DELETED:
             self.tree.remove(path)

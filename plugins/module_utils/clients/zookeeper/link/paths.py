@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import string
+from collections.abc import Collection
 
 from ....model.errors import StoreError
 
@@ -21,6 +22,8 @@ _CONTROL = re.compile(r"[\x00-\x1f]")
 
 DOCUMENT_ROOTS = (NODES, REQUESTS, IMAGES, COMPONENTS, OWN)
 """Everything below these is kept in the cache."""
+IMAGE_ROOTS = (IMAGES, COMPONENTS, OWN)
+"""What a client keeps that looks at no node and no request, such as one that only builds images."""
 LOCKED = (NODES, REQUESTS)
 """Each record in these has a lock, which costs one more read for each."""
 LOCK = "lock"
@@ -64,9 +67,9 @@ def is_lock(path: str) -> bool:
     return LOCK in segments[2:]
 
 
-def is_cached(path: str) -> bool:
-    """Return True for a path that the cache follows."""
-    return below(path, REQUEST_LOCKS) or any(below(path, root) for root in DOCUMENT_ROOTS)
+def is_cached(path: str, roots: Collection[str] = DOCUMENT_ROOTS) -> bool:
+    """Return True for a path that a cache of *roots* follows; locks of requests go with the requests."""
+    return any(below(path, root) for root in roots) or (REQUESTS in roots and below(path, REQUEST_LOCKS))
 
 
 def image(name: str) -> str:

@@ -90,7 +90,7 @@ def run_builds(
     :raises NodepoolError: the configuration cannot be used, or ZooKeeper cannot be reached.
     """
     apart = isolation or find_isolation()
-    with opened(options, progress) as begun:
+    with opened(options, progress, roots=paths.IMAGE_ROOTS) as begun:
         images_dir, store, wish = ImagesDir(begun.config.images_dir or ""), begun.store, stop or Stop()
         builder_id = images_dir.builder_id()
         site = site_of(store, create=True)

@@ -14,6 +14,7 @@ from typing import Any
 from ....clients.diskimage_builder.images_dir import ImagesDir
 from ....clients.diskimage_builder.isolation import Isolation
 from ....clients.diskimage_builder.scratch import Leftover, leftovers
+from ....clients.zookeeper.link import paths
 from ....clients.zookeeper.store import Store
 from ....imaging.due_builds import BuildCase, judge_build
 from ....imaging.image_snapshot import ImagesView
@@ -35,7 +36,7 @@ def preview_builds(options: BuildOptions, *, clock: Callable[[], float] = time.t
     """Return the result of check mode: what would be built and why, in documents and in lines for ``--diff``."""
     config = options.load()
     with closing(Store(config.zookeeper)) as store:
-        store.open(watch=False)
+        store.open(watch=False, roots=paths.IMAGE_ROOTS, locks=())
         check_files(ImagesDir(config.images_dir or ""), store, site_of(store, create=False), write=False)
         formats, problems = provider_formats(config, options.clouds_config)
         view = look_at_images(store, config, ImagesDir(config.images_dir or ""), formats, clock())

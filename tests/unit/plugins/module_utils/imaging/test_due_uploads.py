@@ -41,6 +41,14 @@ def test_an_upload_that_is_not_ready_does_not_count(old):
     assert case(seen).due
 
 
+def test_a_build_under_way_is_not_uploaded():
+    under_way = build(2, BuildState.BUILDING, age=0)
+    seen = view(None, state(build(1, age=9), under_way), files=[*files(1, "qcow2"), *files(2, "qcow2")])
+    assert case(seen).build.id == build_id(1)
+    alone = view(None, state(under_way), files=files(2, "qcow2"))
+    assert not case(alone).due
+
+
 def test_a_build_that_is_there_is_not_uploaded_again():
     seen = view(None, state(build(1), uploads=[upload(1)]), files=files(1, "qcow2"))
     assert (case(seen).due, case(seen).code, case(seen).first) == (False, UploadCode.CURRENT, False)

@@ -37,6 +37,13 @@ def test_a_start_costs_one_token_and_no_discovery(cloud, make_client) -> None:
     }
 
 
+def test_every_call_tells_the_cloud_whose_it_is(cloud, make_client) -> None:
+    cloud.on("GET", SERVERS, (200, {"servers": []}))
+    make_client().list_servers()
+    agents = [seen.headers["User-Agent"] for seen in cloud.seen]
+    assert len(agents) == 2 and all(agent.startswith("stackci.nodepool") for agent in agents), agents
+
+
 def test_a_start_with_an_unversioned_auth_url_needs_one_discovery(cloud, make_client, clouds_yaml) -> None:
     versions = [{"id": "v3.14", "status": "stable", "links": [{"rel": "self", "href": "http://keystone.invalid/v3/"}]}]
     cloud.on("GET", "/", (300, {"versions": {"values": versions}}))

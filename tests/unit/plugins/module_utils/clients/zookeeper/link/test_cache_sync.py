@@ -14,6 +14,7 @@ from kazoo.protocol.serialization import GetChildren, GetData
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link.cache_sync import CacheSync
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link.multi import MultiRead
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link.paths import IMAGE_ROOTS
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link.tree import Entry, Tree
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link.tree_client import (
     CREATED,
@@ -97,6 +98,25 @@ def feed(server, told):
 def test_the_walk(feed, told):
     assert feed.tree.content() == ({"/nodepool/nodes": b"", "/nodepool/nodes/1": b"one"}, set())
     assert told == []
+
+
+def test_who_looks_at_images_only_reads_and_follows_no_nodes_and_no_requests(told: list[str]):
+    image = "/nodepool/images/debian"
+    server = Server({"/nodepool/nodes": (b"", 1), "/nodepool/nodes/1": (b"one", 2), image: (b"", 3)})
+    feed = CacheSync(server, Tree(), told.append, IMAGE_ROOTS, ())  # type: ignore[arg-type]
+    feed.start(watch=True)
+    server.settle()
+    server.on_event(CREATED, "/nodepool/nodes/2")
+    server.on_event(CHANGED, "/nodepool/nodes/1")
+    server.on_event(CREATED, "/nodepool/nodes/1/lock")
+    server.on_event(CREATED, "/nodepool/requests/100-0000000001")
+    server.on_event(CREATED, "/nodepool/requests-lock/100-0000000001/a__lock__0000000000")
+    assert (server.asked, told) == ([], [])
+    server.content[image] = (b"news", 4)
+    server.on_event(CHANGED, image)
+    server.settle()
+    assert feed.tree.content()[0][image] == b"news" and told == [image]
+    assert [path for path in server.read_paths if not path.startswith(IMAGE_ROOTS)] == []
 
 
 def test_events_while_an_answer_is_awaited_cost_one_more_reading(server, feed, told):

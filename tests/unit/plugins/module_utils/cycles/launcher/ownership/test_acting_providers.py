@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.config_watch import LOOK_EVERY
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Network
 from tests.support.world import Cycle, World, label, provider_document, site
 
 SOON = 5.0
@@ -90,6 +91,21 @@ def test_a_raised_limit_is_used_at_once():
         assert world.run(60, lambda: world.state(second) == "fulfilled")
 
 
+def test_a_limit_that_is_set_below_what_is_used_makes_wait_until_it_is_kept():
+    with World(site(east(pool() | {"max-servers": 3}))) as world:
+        cycle = begin(world)
+        used = [world.take(served(world, "small", reuse=False)) for _unused in range(3)]
+        world.configure(site(east(pool() | {"max-servers": 1})))
+        waiting = world.request("small", reuse=False)
+        for nodes in used[:2]:
+            world.give_back(nodes)
+        world.run(120)
+        assert (world.state(waiting), machines(world, "east")) == ("requested", 1)
+        assert not lines(cycle, "unexpected")
+        world.give_back(used[2])
+        assert world.run(60, lambda: world.state(waiting) == "fulfilled")
+
+
 def test_min_ready_follows(world):
     begin(world)
     assert not world.nodes()
@@ -102,6 +118,17 @@ def test_a_new_label_is_registered_and_served(world):
     world.configure(site(east(pool("small", "medium", "large")), west()))
     assert world.run(SOON, lambda: registered(world)["east/main"] == ["large", "medium", "small"])
     served(world, "large")
+
+
+def test_other_networks_of_a_pool_are_those_of_the_next_server():
+    nets = (Network("a-id", "a", automatic=True), Network("b-id", "b", automatic=True))
+    with World(site(east(pool(networks=["a"]))), clouds={"east": {"nets": nets}}) as world:
+        begin(world)
+        served(world, "small")
+        world.configure(site(east(pool(networks=["a", "b"]))))
+        world.run(SOON)
+        served(world, "medium")
+        assert [machine.ports for machine in world.clouds["east"].machines.values()] == [1, 2]
 
 
 def test_the_priority_of_a_pool_follows(world):

@@ -200,6 +200,14 @@ def test_the_next_cycle_knows_since_when():
         assert stuck(successor)[0]["since"] == since
 
 
+def test_a_node_without_a_floating_ip_costs_no_call_of_neutron():
+    with World(one_provider()) as world:
+        cycle, _unused = serve(world)
+        assert world.run(300, until=lambda: not world.nodes())
+        calls = {kind for client in cycle.clients for _unused, kind in client.calls}
+        assert DELETE in calls and not any("floatingips" in kind for kind in calls)
+
+
 def test_a_floating_ip_that_stays_does_not_keep_the_server():
     with World(one_provider(), clouds={"east": {"direct": False}}) as world:
         cycle, _unused = serve(world)
