@@ -64,6 +64,7 @@ options:
       - Path of C(clouds.yaml). When unset, openstacksdk searches for it (E(OS_CLIENT_CONFIG_FILE), the current
         directory, C(~/.config/openstack), C(/etc/openstack)).
     type: path
+    aliases: [nodepool_clouds_config]
   image:
     description:
       - Name or id of the image. When empty, the module chooses.

@@ -64,6 +64,16 @@ def test_the_modules_take_the_options_of_the_examples():
     assert tried == {path.stem for path in (ROOT / "plugins" / "modules").glob("*.py")}
 
 
+@pytest.mark.parametrize(
+    "module", sorted(path.stem for path in (ROOT / "plugins" / "modules").glob("*.py") if path.stem != "__init__")
+)
+def test_a_path_of_a_module_has_the_name_of_the_variable_of_playbooks_as_well(module):
+    given = validator(module).argument_spec
+    shared = {"config", "secure_config", "settings", "clouds_config"} & set(given)
+    assert shared
+    assert {name: given[name].get("aliases") for name in shared} == {name: [f"nodepool_{name}"] for name in shared}
+
+
 def test_what_begins_with_our_name_in_a_task_is_a_module_or_a_role():
     names = {path.stem for path in (ROOT / "plugins" / "modules").glob("*.py")}
     roles = {path.name for path in (ROOT / "roles").iterdir()}

@@ -1,12 +1,17 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What playbooks must not do."""
+"""What playbooks must not do, and what their variables are called."""
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import pytest
 import yaml
 
 PLAYBOOKS = Path(__file__).resolve().parents[2] / "playbooks"
@@ -20,3 +25,30 @@ def test_a_look_at_what_would_be_built_never_builds():
     assert len(tasks) == 2
     for name, task in tasks.items():
         assert task[BUILD].get("state") == "cleared" or task["when"] == "ansible_check_mode", name
+
+
+def tasks_of(content: Any) -> Iterator[dict[str, Any]]:
+    """All tasks, also those in blocks."""
+    for item in content or []:
+        yield item
+        for part in ("block", "rescue", "always", "tasks", "pre_tasks", "post_tasks", "handlers"):
+            yield from tasks_of(item.get(part))
+
+
+PATHS = ("config", "secure_config", "settings", "clouds_config")
+
+
+@pytest.mark.parametrize("playbook", sorted(path.name for path in PLAYBOOKS.glob("*.yml")))
+def test_the_variable_of_a_path_has_the_name_of_the_option(playbook):
+    text = (PLAYBOOKS / playbook).read_text("utf-8")
+    head = text.partition("\n- name")[0]
+    for other in re.findall(r"those of (\w+\.yml)", head):
+        head += (PLAYBOOKS / other).read_text("utf-8").partition("\n- name")[0]
+    for task in tasks_of(yaml.safe_load(text)):
+        for module, options in task.items():
+            if not module.startswith("stackci.nodepool.") or not isinstance(options, dict):
+                continue
+            for name in (name for name in PATHS if name in options):
+                used = set(re.findall(r"\bnodepool_\w+", json.dumps(options[name])))
+                assert used <= {f"nodepool_{name}"}, f"{playbook}, {task.get('name')}: {name}"
+                assert all(f"#   {variable} " in head for variable in used), f"{playbook} does not describe {used}"

@@ -19,6 +19,7 @@ from tools.packages import canonical
 from tools.role_requirements import FILES, texts
 
 ROOT = Path(__file__).resolve().parents[2]
+ROLES = sorted(path.name for path in (ROOT / "roles").iterdir() if path.is_dir())
 PUBLIC = ("launcher", "builder", "webapp", "zookeeper")
 
 
@@ -31,12 +32,19 @@ def pack(root):
     return runpy.run_path(str(FILES / "pack.py"))["pack"](root)
 
 
-@pytest.mark.parametrize("role", PUBLIC)
+@pytest.mark.parametrize("role", ROLES)
 def test_defaults_are_those_of_the_documentation(role):
-    options = load(f"{role}/meta/argument_specs.yml")["argument_specs"]["main"]["options"]
-    documented = {name: spec["default"] for name, spec in options.items() if "default" in spec}
-    defaults = {name: value for name, value in load(f"{role}/defaults/main.yml").items() if "{{" not in str(value)}
-    assert defaults == documented
+    specs = load(f"{role}/meta/argument_specs.yml")["argument_specs"]
+    defaults = load(f"{role}/defaults/main.yml")
+    fixed = {name: value for name, value in defaults.items() if "{{" not in str(value)}
+    documented = {
+        name: spec["default"]
+        for entry in specs.values()
+        for name, spec in entry["options"].items()
+        if "default" in spec
+    }
+    assert fixed == documented
+    assert [name for name in defaults if not any(name in entry["options"] for entry in specs.values())] == []
 
 
 @pytest.mark.parametrize("role", PUBLIC)

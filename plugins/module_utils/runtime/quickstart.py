@@ -16,7 +16,7 @@ from ..cycles.quickstart.prepare import check_port, prepare, private_zookeeper
 from ..cycles.quickstart.remove import remove
 from ..cycles.quickstart.wish import QuickstartWish
 from ..model.errors import ConfigError
-from .arguments import API_ARGUMENTS, PROGRESS_ARGUMENTS
+from .arguments import API_ARGUMENTS, CLOUDS_CONFIG, PROGRESS_ARGUMENTS
 from .progress import Progress
 
 QUICKSTART_ARGUMENTS: dict[str, Any] = {
@@ -24,7 +24,7 @@ QUICKSTART_ARGUMENTS: dict[str, Any] = {
     "state": {"type": "str", "choices": ["present", "started", "stopped", "absent"], "default": "present"},
     "folder": {"type": "path", "default": "~/nodepool-quickstart"},
     "region": {"type": "str", "default": ""},
-    "clouds_config": {"type": "path"},
+    "clouds_config": CLOUDS_CONFIG,
     "image": {"type": "str", "default": ""},
     "user": {"type": "str", "default": ""},
     "flavor": {"type": "str", "default": ""},
