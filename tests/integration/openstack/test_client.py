@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import os
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -310,3 +313,22 @@ def test_wrong_requests_are_refused_with_the_clouds_own_words(connect: Connect) 
         client.create_server(ServerSpec("np1", "no-such-image", "no-such-flavor", {}))
     with pytest.raises((CloudNotFound, CloudRefused)):
         client.create_floating_ip("no-such-network", "no-such-port", None, "mark")
+
+
+def test_a_client_that_is_closed_leaves_neither_memory_nor_connections(connect, sim):
+    """A launcher makes a new client with each change of credentials, for months."""
+    path = str(sim.clouds_yaml)
+
+    def used() -> weakref.ref[CloudClient]:
+        client = CloudClient(Provider("p1", "one", rate=0.0), clouds_config=path)
+        client.list_servers()
+        client.close()
+        return weakref.ref(client)
+
+    used()
+    gc.collect()
+    before = len(os.listdir("/proc/self/fd"))
+    left = [used() for _unused in range(10)]
+    gc.collect()
+    assert [reference for reference in left if reference() is not None] == []
+    assert len(os.listdir("/proc/self/fd")) <= before

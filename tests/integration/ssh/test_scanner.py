@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
+import os
 import shutil
 import socket
 import subprocess
@@ -17,6 +19,7 @@ import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients import ssh as scanner_module
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.ssh import ScanJob, Scanner, ScanResult
+from tests.support.fixtures_zookeeper import eventually
 
 SSHD = shutil.which("sshd") or "/usr/sbin/sshd"
 pytestmark = pytest.mark.skipif(not Path(SSHD).exists(), reason="needs sshd (Debian package openssh-server)")
@@ -57,6 +60,16 @@ class Host:
     def connections(self) -> int:
         """How many the sshd has seen so far."""
         return (self.room / "log").read_text(errors="replace").count("Connection from ")
+
+
+def sockets_to(port: int) -> int:
+    """How many sockets of this process are connected to a port of this machine."""
+    ours = set()
+    for name in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(FileNotFoundError):  # the one that lists them is closed by now
+            ours.add(os.readlink(f"/proc/self/fd/{name}"))
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return sum(f"socket:[{row[9]}]" in ours and int(row[2].split(":")[1], 16) == port for row in rows)
 
 
 class Results:
@@ -147,6 +160,55 @@ def test_a_host_that_comes_up_late_is_found(host: Host, scanner: Scanner, result
     assert "Connect call failed" in (results.of("never").error or "")
     host.start()
     assert list(results.of("late").host_keys) == host.keys
+
+
+def test_a_connection_that_breaks_in_the_exchange_of_keys_is_tried_again(
+    host: Host, scanner: Scanner, results: Results
+) -> None:
+    """An sshd that is still starting greets and hangs up; the same address answers properly a moment later."""
+    with socket.create_server(("127.0.0.1", host.port)) as early:
+        early.settimeout(60.0)
+        scanner.submit(ScanJob("a", "127.0.0.1", host.port, 60.0))
+        for _unused in range(3):
+            connection = early.accept()[0]
+            with connection, contextlib.suppress(OSError):
+                connection.sendall(b"SSH-2.0-OpenSSH_9.2p1\r\n")
+                connection.recv(4096)
+    host.start()
+    found = results.of("a", 60.0)
+    assert (list(found.host_keys), found.error) == (host.keys, None)
+
+
+def test_a_host_that_refuses_is_tried_at_a_pace_and_not_without_pause(
+    scanner: Scanner, results: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries: list[float] = []
+    connect = scanner_module.Scanner._another_key
+
+    async def counted(self: Scanner, job: ScanJob, keys: dict[int, str]) -> bool:
+        tries.append(self._loop.time())
+        return await connect(self, job, keys)
+
+    monkeypatch.setattr(scanner_module.Scanner, "_another_key", counted)
+    scanner.submit(ScanJob("a", "127.0.0.1", 1, 2.5))
+    assert results.of("a").error is not None
+    distances = [later - earlier for earlier, later in itertools.pairwise(tries)]
+    assert len(tries) >= 2 and min(distances) >= scanner_module.PAUSE - 0.01
+
+
+def test_scans_that_have_ended_leave_no_connection(host: Host, scanner: Scanner, results: Results) -> None:
+    host.start()
+    scanner.submit(ScanJob("first", "127.0.0.1", host.port, 60.0))
+    results.of("first", 60.0)
+    eventually(lambda: sockets_to(host.port) == 0)
+    for number in range(20):
+        scanner.submit(ScanJob(f"n{number}", "127.0.0.1", host.port, 60.0))
+        scanner.submit(ScanJob(f"refused{number}", "127.0.0.1", 1, 0.1))
+    for number in range(20):
+        results.of(f"n{number}", 60.0)
+        results.of(f"refused{number}", 60.0)
+    eventually(lambda: sockets_to(host.port) == 0)
+    assert not scanner._jobs and not scanner._problem
 
 
 def test_reachable_is_enough_where_no_keys_are_wanted(host: Host, scanner: Scanner, results: Results) -> None:

@@ -15,6 +15,7 @@ import pytest
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame import opening
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import TreeExchanged
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import Upload, UploadState
 from tests.support.fixtures_zookeeper import eventually, expire_session
 from tests.support.image_case import IMAGE, MEGABYTE, Builder, taker
 
@@ -93,6 +94,25 @@ def test_a_create_whose_answer_is_lost(builder: Builder, fault: str) -> None:
     (row,) = builder.run(api_timeout=0.5)["uploads"]["done"]
     assert list(builder.in_cloud()) == [row["external_id"]]
     assert cloud.counts()["by_kind"]["POST /images"] == 1
+
+
+def test_a_failed_upload_that_never_had_an_image_goes_without_a_deletion_in_the_cloud(builder: Builder) -> None:
+    """Nodepool and builders that died leave such records."""
+    cloud = builder.cloud()
+    builder.configure()
+    builder.build()
+    builder.run()
+    (good,) = builder.uploads()
+    failed = Upload(image=IMAGE, build_id=good.build_id, provider="one")
+    failed.set_state(UploadState.FAILED, (good.state_time or 0.0) - 1.0)
+    builder.store.images.create_upload(failed)
+    eventually(lambda: len(builder.uploads()) == 2)
+    before = cloud.counts()["by_kind"].get("DELETE /images/{id}", 0)
+    deleted = builder.run()["uploads"]["deleted"]
+    assert [row["upload_id"] for row in deleted] == [failed.id]
+    assert [upload.id for upload in builder.uploads()] == [good.id]
+    assert list(builder.in_cloud()) == [good.external_id]
+    assert cloud.counts()["by_kind"].get("DELETE /images/{id}", 0) == before
 
 
 def test_an_image_that_cannot_be_deleted_at_once_is_deleted_later(builder: Builder) -> None:

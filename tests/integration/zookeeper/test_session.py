@@ -190,6 +190,17 @@ def test_one_dead_host_of_two(server):
     end(client)
 
 
+def test_a_name_that_cannot_be_resolved_costs_nothing_where_another_server_answers(server):
+    unknown = types.ZooKeeperServer("no-such-host.invalid", 2181)
+    settings = types.ZooKeeperSettings((unknown, types.ZooKeeperServer(HOST, server.port)))
+    for _unused in range(3):
+        with new_store(settings) as store:
+            made(store)
+            # The name is tried again with each new connection.
+            break_connection(store)
+            eventually(lambda store=store: store.state == "connected" and store.generation == 1)
+
+
 def test_a_host_that_answers_nothing_does_not_use_up_the_time(server):
     with socket.create_server((HOST, 0)) as silent:
         settings = types.ZooKeeperSettings(

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 ENCRYPTED = "is encrypted with ansible-vault: decrypt it, or move only the secrets to secure.yaml and decrypt that file"
-_TEXTS = ("auth_type", "region_name", "interface", "cacert", "cert", "key", "image_format", "floating_ip_source")
+_TEXTS = ("auth_type", "region_name", "cacert", "cert", "key", "image_format", "floating_ip_source")
 _SWITCHES = (
     *("private", "force_ipv4", "use_external_network", "use_internal_network"),
     *("image_api_use_tasks", "image_api_use_import", "image_api_converts"),
@@ -29,6 +29,11 @@ def odd_values(entry: Any) -> str:
         _told(f"auth.{key}", value, "a text") for key, value in (auth.items() if isinstance(auth, Mapping) else ())
     ]
     found += [_told(key, entry.get(key), "a text") for key in _TEXTS]
+    # keystoneauth takes several interfaces, in the order in which they are wanted.
+    interfaces = entry.get("interface")
+    found += [
+        _told("interface", each, "a text") for each in (interfaces if isinstance(interfaces, list) else [interfaces])
+    ]
     found += [_told(key, entry.get(key), "true or false") for key in _SWITCHES]
     found += [_told(key, entry.get(key), "a number of seconds") for key in _NUMBERS]
     return ", ".join(text for text in found if text)

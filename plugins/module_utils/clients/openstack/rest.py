@@ -376,7 +376,8 @@ class Rest:
             interface = self._entry.region.get_interface(service) or "public"
             other, keys = "", "region_name"
             if interface != "public":
-                other, keys = f" and interface {interface!r}", "interface or region_name"
+                names = " or ".join(repr(name) for name in ([interface] if isinstance(interface, str) else interface))
+                other, keys = f" and interface {names}", "interface or region_name"
             # A token keeps the catalog that it was made with.
             self._login.reject(access.auth_token)
             raise CloudAuthError(

@@ -69,3 +69,34 @@ def test_a_service_that_moves_is_called_at_its_new_place_with_the_next_token(clo
         "GET /v2.1/flavors/detail",
         "GET /new/v2.1/flavors/detail",
     ]
+
+
+@pytest.mark.parametrize("end", ["", "/", "/v2.0", "/v2.0/", "/networking", "/networking/v2.0/"])
+def test_each_form_of_an_endpoint_leads_to_the_same_version(cloud, make_client, service, end) -> None:
+    folder = "/networking" if "networking" in end else ""
+    cloud.catalog = [service("network", f"http://neutron.invalid{end}"), *cloud.catalog[:1]]
+    cloud.on("GET", f"{folder}/v2.0/networks", (200, {"networks": []}))
+    assert make_client().list_networks(needed=True) == []
+    assert [call for call in cloud.calls() if "networks" in call] == [f"GET {folder}/v2.0/networks"]
+
+
+@pytest.mark.parametrize("interface", [["internal", "public"], ["public", "internal"], ["admin", "public"]])
+def test_an_entry_may_name_several_interfaces(cloud, make_client, clouds_yaml, service, interface) -> None:
+    """The first of them that the catalog has is the one to call."""
+    internal = service("compute", "http://inside.invalid/v2.1")
+    internal["endpoints"][0]["interface"] = "internal"
+    nova = {**cloud.catalog[0], "endpoints": [*cloud.catalog[0]["endpoints"], *internal["endpoints"]]}
+    cloud.catalog = [nova, *cloud.catalog[1:]]
+    cloud.on("GET", "/v2.1/flavors/detail", (200, {"flavors": []}))
+    assert make_client(clouds_yaml(interface=interface)).list_flavors() == []
+    assert cloud.seen[-1].host == ("inside.invalid" if interface[0] == "internal" else "nova.invalid")
+
+
+def test_interfaces_that_the_catalog_has_none_of_are_all_told(cloud, make_client, clouds_yaml) -> None:
+    with pytest.raises(CloudAuthError, match="and interface 'internal' or 'admin' for"):
+        make_client(clouds_yaml(interface=["internal", "admin"])).list_flavors()
+
+
+def test_an_interface_that_is_no_text_is_told(cloud, make_client, clouds_yaml) -> None:
+    with pytest.raises(CloudAuthError, match="'interface' is a number where a text belongs"):
+        make_client(clouds_yaml(interface=["internal", 5]))

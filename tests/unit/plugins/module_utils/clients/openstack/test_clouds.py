@@ -81,6 +81,26 @@ def test_the_file_is_found_as_the_sdk_does(path: Path, monkeypatch, tmp_path: Pa
     assert load_cloud_entry("p", "north", None, str(other)).where == f"entry 'north' in {other}"
 
 
+def test_a_login_in_the_environment_does_not_change_an_entry(path: Path, monkeypatch) -> None:
+    """Whoever sources an openrc file before a start must not change the project that servers are made in."""
+    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(path))
+    plain = load_cloud_entry("p", "east", None).region
+    for name, value in (
+        ("AUTH_URL", "http://elsewhere.invalid/v3"),
+        ("PROJECT_NAME", "admin"),
+        ("PROJECT_ID", "0b1e3a527f0d4c539b0e0d1c2b3a4f5e"),
+        ("USERNAME", "somebody"),
+        ("PASSWORD", "another-secret"),
+        ("REGION_NAME", "Elsewhere"),
+        ("TOKEN", "a-token"),
+        ("CLOUD", "west"),
+    ):
+        monkeypatch.setenv(f"OS_{name}", value)
+    sourced = load_cloud_entry("p", "east", None).region
+    assert sourced.config["auth"] == plain.config["auth"]
+    assert sourced.get_region_name() == plain.get_region_name() == "RegionOne"
+
+
 def test_the_operators_own_directory_comes_first(path: Path, monkeypatch, tmp_path: Path) -> None:
     monkeypatch.delenv("OS_CLIENT_CONFIG_FILE", raising=False)
     stands = tmp_path / "stands"

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import resource
 import socket
 import ssl
 import threading
@@ -77,6 +79,23 @@ class TestReady:
         reader, _theirs = pair
         assert ready([reader], [], 0.0) == ([], [])
         assert ready([reader], [reader], 0.0) == ([], [reader])
+
+    def test_a_process_with_thousands_of_open_files_is_served_as_any_other(self, pair: Pair) -> None:
+        """select() can only watch descriptors below 1024."""
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if hard != resource.RLIM_INFINITY and hard < 4096:
+            pytest.skip("this machine allows too few open files")
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 4096), hard))
+        try:
+            number = fcntl.fcntl(pair[0].fileno(), fcntl.F_DUPFD_CLOEXEC, 3000)
+            with socket.socket(fileno=number) as high:
+                reader = ReadAheadSocket(high)
+                assert reader.fileno() >= 3000
+                assert ready([reader], [reader], 0.0) == ([], [reader])
+                pair[1].sendall(b"x")
+                assert ready([reader], [], None) == ([reader], [])
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
     def test_something_has_arrived(self, pair: Pair) -> None:
         reader, theirs = pair
