@@ -38,6 +38,7 @@ PREPARED: dict[str, list[Callable[[ExampleWorld], object]]] = {
     "request": [ExampleWorld.register, lambda world: world.request("100-0000000042")],
     "request_info": [ExampleWorld.register, lambda world: world.request("100-0000000011")],
     "throttle": [ExampleWorld.register],
+    "usage_info": [ExampleWorld.register],
 }
 """Module → what there is before its examples run."""
 

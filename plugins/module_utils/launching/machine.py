@@ -309,6 +309,8 @@ def failed(
 
 def cleared(launch: Launch, now: float) -> None:
     """Record that the failed attempt's server is gone: the next attempt may begin."""
+    if launch.server_id is not None:
+        launch.thrown_seconds += max(0.0, now - (launch.created_at or now))
     launch.server_id = None
     launch.floating_ip_id = None
     launch.floating_address = None

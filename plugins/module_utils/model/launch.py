@@ -62,7 +62,9 @@ class Launch(Stored):
     the launch. *adopted_at*: when a cycle did so last. *owner*: whose fault its last failure was. *first_failed*: when
     it failed first for a reason that may be its own. *reread*: what nova said does not exist was read anew. *suffix*:
     what is added to the name of its server, because nova said that the name is taken. *trouble*: why its latest attempt
-    made no progress; "" once a later one does. *thrown*: how many servers of it were given up.
+    made no progress; "" once a later one does. *thrown*: how many servers of it were given up. *thrown_seconds*: how
+    long those that are gone have existed. *job*, *wanted_at*: the job that its request is for, and when that was made.
+    *taken_at*: when its ready node was given to that request; None when the launch was for it.
     """
 
     node_id: str
@@ -102,6 +104,10 @@ class Launch(Stored):
     suffix: str = ""
     trouble: str = ""
     thrown: int = 0
+    thrown_seconds: float = 0.0
+    job: str = ""
+    wanted_at: float | None = None
+    taken_at: float | None = None
 
     @property
     def marks(self) -> set[str]:
@@ -125,6 +131,7 @@ class Launch(Stored):
         self.created_at = None if self.created_at is None else min(self.created_at, now)
         self.active_at = None if self.active_at is None else min(self.active_at, now)
         self.adopted_at = None if self.adopted_at is None else min(self.adopted_at, now)
+        self.taken_at = None if self.taken_at is None else min(self.taken_at, now)
         self.not_before = believed(self.not_before, now, LONGEST_DELAY)
         # A cycle that adopts the launch starts a new search for its server; both times are at most an hour ahead.
         self.look_until = believed(self.look_until, now, LONGEST_LOOK)

@@ -37,6 +37,8 @@ STUCK = "stuck"
 TOMBSTONES = "tombstones"
 TREE_SIGHTINGS = "tree-sightings"
 UPLOAD_NOTES = "image-uploads"
+USAGE_DAYS = "usage-days"
+USAGE_ENTRIES = "usage-entries"
 VERDICTS = "image-verdicts"
 WAITS = "waits"
 
@@ -105,5 +107,7 @@ OWN_TREE = (
     Part(STUCK, "server", "provider", LAUNCHER, "deletions that make no progress"),
     Part(TOMBSTONES, "provider, node", BY_NAME, LAUNCHER, "deleted nodes"),
     Part(TREE_SIGHTINGS, "", "", LAUNCHER, "leaks in the tree that the sweep has seen once"),
+    Part(USAGE_DAYS, "day", "", LAUNCHER, "node-hours and waits by tenant, project, job, label, provider and pool"),
+    Part(USAGE_ENTRIES, "node", "", LAUNCHER, "lives of nodes that no day has counted yet"),
     Part(WAITS, "request", BY_WHERE, LAUNCHER, "why it waits"),
 )

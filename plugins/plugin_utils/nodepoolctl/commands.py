@@ -15,6 +15,7 @@ REQUEST = Work("acting", "request", "REQUEST_ARGUMENTS")
 NODE_INFO = Work("looking", "node_info", "NODE_INFO_ARGUMENTS")
 REQUEST_INFO = Work("looking", "request_info", "REQUEST_INFO_ARGUMENTS")
 LEASE_INFO = Work("looking", "lease_info", "LEASE_INFO_ARGUMENTS")
+USAGE_INFO = Work("usage_showing", "usage_info", "USAGE_INFO_ARGUMENTS")
 STATUS = Work("status_showing", "status", "STATUS_ARGUMENTS")
 IMAGE_INFO = Work("image_info", "image_info", "IMAGE_INFO_ARGUMENTS")
 DIB_IMAGE_INFO = Work("image_info", "dib_image_info", "DIB_IMAGE_INFO_ARGUMENTS")
@@ -141,6 +142,27 @@ LEASES = Table(
         Column("expires_in", "Expires in", "span"),
     ),
 )
+USAGE = Table(
+    "rows",
+    (
+        Column("day", "Day", optional=True),
+        Column("tenant", "Tenant", optional=True),
+        Column("project", "Project", optional=True),
+        Column("job", "Job", optional=True),
+        Column("label", "Label", optional=True),
+        Column("provider", "Provider", optional=True),
+        Column("pool", "Pool", optional=True),
+        Column("hours", "Hours"),
+        Column("used_hours", "Used"),
+        Column("idle_hours", "Idle"),
+        Column("building_hours", "Building"),
+        Column("thrown_away_hours", "Thrown away"),
+        Column("held_hours", "Held"),
+        Column("deleting_hours", "Deleting"),
+        Column("nodes", "Nodes"),
+        Column("servers", "Servers"),
+    ),
+)
 UPLOADS = Table(
     "uploads",
     (
@@ -233,6 +255,27 @@ COMMANDS = (
         ),
         LEASES,
         examples=("leases", "leases acceptance-42 -o json"),
+    ),
+    Command(
+        "usage",
+        "show who used how many node-hours",
+        USAGE_INFO,
+        (
+            Option("days", ("--days",), "number of days up to --last (7)", {"type": int, "metavar": "N"}),
+            Option("first", ("--first",), "first day, such as 2026-11-01 (UTC)", {"metavar": "DAY"}),
+            Option("last", ("--last",), "last day (today)", {"metavar": "DAY"}),
+            Option(
+                "group_by", ("--by",), "day, tenant, project, job, label, provider or pool; repeat it for more", MANY
+            ),
+            Option("tenants", ("--tenant",), "only this tenant; repeat it for more", MANY),
+            Option("projects", ("--project",), "only this project; repeat it for more", MANY),
+            LABELS,
+            PROVIDERS,
+            *LOOKING,
+        ),
+        USAGE,
+        examples=("usage --days 1", "usage --days 30 --by tenant --by label", "usage --by day -o json"),
+        description="Adds up the node-hours of a period, of nodes that are gone and of those that exist.",
     ),
     Command(
         "list",

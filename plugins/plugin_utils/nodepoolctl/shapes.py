@@ -45,11 +45,15 @@ class Option:
 
 @dataclass(frozen=True)
 class Column:
-    """A column: the key of a row, its title, and how its values are shown (see :mod:`.tables`)."""
+    """A column: the key of a row, its title, and how its values are shown (see :mod:`.tables`).
+
+    :ivar optional: it is left out where no row has a value.
+    """
 
     key: str
     title: str
     form: str = "plain"
+    optional: bool = False
 
 
 @dataclass(frozen=True)

@@ -46,8 +46,12 @@ def table_text(table: Table, result: Mapping[str, Any], *, detail: bool) -> str:
     :param detail: True: with all columns.
     """
     columns = (*table.columns, *table.wide) if detail else table.columns
+    found = result.get(table.rows, ())
+    columns = tuple(
+        item for item in columns if not item.optional or any(row.get(item.key) is not None for row in found)
+    )
     titles = {f"{number}": column.title for number, column in enumerate(columns)}
-    rows = [_cells(columns, row) for row in result.get(table.rows, ())]
+    rows = [_cells(columns, row) for row in found]
     return text_table(titles, rows, 0.0)
 
 

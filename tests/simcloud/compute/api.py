@@ -19,6 +19,7 @@ from tests.simcloud.compute import create, listing, placement
 from tests.simcloud.compute.machines import Machines
 from tests.simcloud.compute.quota import Usage
 from tests.simcloud.compute.server import Server
+from tests.simcloud.compute.tenant_usage import tenant_usage
 from tests.simcloud.compute.views import ServerViews, limits
 from tests.simcloud.config import FlavorConfig, ServerGroupConfig, Settings
 from tests.simcloud.microversion import Version
@@ -157,9 +158,18 @@ class ComputeApi:
                 if self._keypairs.pop(name, None) is None:
                     raise self._no_keypair(name)
                 return Answer(202 if version < (2, 2) else 204)
+            case "GET", ["os-simple-tenant-usage", tenant]:
+                return self._tenant_usage(call, tenant)
             case "GET", ["extensions"]:
                 return Answer(200, {"extensions": []})
         raise Refusal(html_page(404, "The resource could not be found."))
+
+    def _tenant_usage(self, call: Call, tenant: str) -> Answer:
+        machines = self._machines
+        if tenant != machines.project_id:
+            rule = "os_compute_api:os-simple-tenant-usage:show"
+            raise nova_error(403, f"Policy doesn't allow {rule} to be performed.")
+        return tenant_usage(call, tenant, [*machines.deleted.values(), *machines.servers.values()], machines.now())
 
     def _no_keypair(self, name: str) -> Refusal:
         return nova_error(404, f"Keypair {name} not found for user {self._user_id}")

@@ -325,6 +325,10 @@ class Machines:
             self.deleted.popitem(last=False)
         self.listener("gone", server)
 
+    def now(self) -> float:
+        """Return the time in seconds since the epoch."""
+        return self._scheduler.now()
+
     def lock(self, server: Server, locked: bool, reason: str | None) -> None:
         server.locked = locked
         server.locked_reason = reason if locked else None

@@ -106,6 +106,36 @@ def test_a_server_boots_and_is_deleted(world):
     assert world.used() == 0
 
 
+def test_the_usage_of_a_project_counts_servers_from_active_to_their_end(world):
+    def usage(**period):
+        path = ["os-simple-tenant-usage", world.machines.project_id]
+        query = list(period.items())
+        call = Call("GET", path, f"{BASE}/a/compute/v2.1", query)
+        return world.cloud.compute_api.handle(call).body["tenant_usage"]
+
+    begin, end = "1970-01-01T00:00:00", "1970-01-01T10:00:00"
+    assert usage(start=begin, end=end) == {}
+    server = world.post()
+    world.clock.pass_time(101.0)
+    running = usage(start=begin, end=end)
+    assert running["total_hours"] == pytest.approx(100 / 3600)
+    world.machines.delete(server)
+    world.clock.pass_time(50.0)
+    (row,) = usage(start=begin, end=end)["server_usages"]
+    assert (row["instance_id"], row["state"], row["flavor"]) == (server.id, "terminated", "small")
+    assert row["hours"] == pytest.approx((server.terminated - server.launched) / 3600)
+    assert usage(start="1970-01-01T00:17:21", end=end)["total_hours"] == pytest.approx(
+        (server.terminated - 1041) / 3600
+    )
+    assert usage(start=end, end="1970-01-02T00:00:00") == {}
+    with pytest.raises(Refusal):
+        usage(start=end, end=begin)
+    with pytest.raises(Refusal):
+        usage(start="yesterday")
+    with pytest.raises(Refusal):
+        world.get("os-simple-tenant-usage", "of-another")
+
+
 def test_creates_at_once_race_for_the_quota(tmp_path):
     world = World(tmp_path, quota={"instances": 3})
     servers = [world.post() for _number in range(8)]

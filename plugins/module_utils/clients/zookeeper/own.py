@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from ...model.documents import (
@@ -229,8 +229,22 @@ class OwnDocuments:
 
         :return: False when another client has changed one of them meanwhile; then nothing is deleted.
         """
+        return self.replace_as_known({}, many)
+
+    def replace_as_known(self, documents: Mapping[str, dict[str, Any]], removed: Iterable[str]) -> bool:
+        """Write *documents* (by path) and delete others in one round trip, if all of them are as in the cache.
+
+        :return: False when another client has changed one of them meanwhile; then nothing is changed.
+        """
         batch = Batch(self._session)
-        for path in many:
+        for path, document in documents.items():
+            full, data = paths.own(path), dump(document)
+            entry = self._session.tree.entry(full)
+            if entry is not None:
+                batch.write(full, data, entry.stat.version)
+            else:
+                batch.create(full, data)
+        for path in removed:
             entry = self._session.tree.entry(paths.own(path))
             if entry is not None:
                 batch.remove(paths.own(path), entry.stat.version)

@@ -43,6 +43,7 @@ class Ages:
     def __init__(self) -> None:
         self._seen: dict[str, tuple[int, float]] = {}
         self._in_use: dict[str, float] = {}
+        self._held: dict[str, float] = {}
         self._allocated: set[str] = set()
         self._freed: dict[str, float] = {}
         self._began: float | None = None
@@ -60,8 +61,10 @@ class Ages:
             self._follow_allocation(node_id, node, now)
             if node is None:
                 self._in_use.pop(node_id, None)
-            elif node.state == NodeState.IN_USE and node.state_time:
-                self._in_use[node_id] = min(node.state_time, now)
+                self._held.pop(node_id, None)
+            elif node.state in (NodeState.IN_USE, NodeState.HOLD) and node.state_time:
+                seen = self._in_use if node.state == NodeState.IN_USE else self._held
+                seen[node_id] = min(node.state_time, now)
             if node is not None and (node.state_time or 0.0) > now:
                 if self._seen.get(node_id, (None,))[0] != node.version:
                     self._seen[node_id] = (node.version, now)
@@ -90,6 +93,10 @@ class Ages:
     def in_use_since(self, node_id: str) -> float | None:
         """Return when the requestor began to use a node; None if this cycle has not seen it in use."""
         return self._in_use.get(node_id)
+
+    def held_since(self, node_id: str) -> float | None:
+        """Return since when a node was held; None if this cycle has not seen it held."""
+        return self._held.get(node_id)
 
     def since(self, node: Node, now: float) -> float:
         """Return when the node came into its state, in UNIX seconds; never later than *now*."""

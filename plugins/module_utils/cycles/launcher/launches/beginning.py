@@ -15,6 +15,7 @@ from ....model.cloud import Flavor
 from ....model.config.types import Pool, PoolLabel
 from ....model.launch import Launch, Phase
 from ....model.node import Node, NodeState
+from ....model.node_use import job_of, wanted_at
 from ....model.own_tree import LAUNCHES
 from ....model.request import NodeRequest
 from ..context.context import Context
@@ -94,6 +95,8 @@ def _take(context: Context, draft: _Draft, now: float) -> tuple[LaunchInProgress
         flavor_id=draft.flavor.id,
         cloud_image_id=template.cloud_image_id,
         since=now,
+        job=job_of(wanted.request.requestor_data) if wanted.request else "",
+        wanted_at=wanted_at(wanted.request.created_time, now) if wanted.request else None,
     )
     context.save(launch, batch)
     record.begin(node, template.settings, template.upload, template.offer.resources, now)

@@ -39,6 +39,7 @@ from ....model.own_tree import LEASES
 from ....model.reasons import Reason
 from ....model.request import NodeRequest
 from ....model.resources import FLOATING_IPS
+from ..context import usage_book
 from ..context.context import Context
 from ..context.ledger import size_of
 from ..provider.actor import ProviderActor
@@ -124,7 +125,7 @@ class Launches:
         account = self._context.account
         self._reaching.cancel(node_id)
         if ongoing.is_queued:
-            self._context.forget(node_id)
+            usage_book.forget_launch(self._context, node_id, ongoing.node)
             self._context.store.nodes.delete(node_id)
             account.timings.pop(node_id, None)
             if node_id in account.launched:

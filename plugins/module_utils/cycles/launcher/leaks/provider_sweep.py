@@ -17,6 +17,7 @@ from ....sweeping.find import AdoptionRules, Seen, find
 from ....sweeping.judge import Judgement, Rules, judge
 from ...frame.tree_identity import confirm_tree
 from ...frame.workers import WorkerSet
+from ..context import usage_book
 from ..context.context import Context
 from ..context.sweep_memory import SweepMemory
 from .calls import CALLS, READS, may_go
@@ -110,7 +111,7 @@ class ProviderSweep:
                 self.outcomes[candidate.key] = None
             elif candidate.kind == Kind.LAUNCH:
                 context.add_tombstone(candidate.id, self.name)
-                context.forget(candidate.id)
+                usage_book.forget_launch(context, candidate.id)
                 context.account.sweeps.deleted(self.name, candidate.kind)
                 del sightings[candidate.key]
                 self.outcomes[candidate.key] = ""

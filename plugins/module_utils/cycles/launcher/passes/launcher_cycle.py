@@ -13,7 +13,7 @@ from ....clients.statsd import Sink
 from ....clients.zookeeper.link import paths
 from ....clients.zookeeper.store import Store
 from ....model.lines import Trouble
-from ....model.own_tree import COUNTERS, HEARTBEATS
+from ....model.own_tree import COUNTERS, HEARTBEATS, USAGE_DAYS, USAGE_ENTRIES
 from ...frame.clock import SteadyClock
 from ...frame.config_watch import ConfigWatch, News
 from ...frame.counts import CycleCounts, KeptCounters
@@ -40,6 +40,8 @@ from ..ownership.live_launchers import Here
 from ..ownership.takeover import Takeover
 from .launcher_pass import LauncherPass
 
+QUIET = tuple(f"{paths.OWN}/{name}/" for name in (COUNTERS, HEARTBEATS, USAGE_DAYS, USAGE_ENTRIES))
+"""Folders of which no launcher needs to know a change at once."""
 DONE = "done"
 LONGEST_WAIT = 5.0
 """Largest number of seconds between two passes without events; this is also the resolution of checks of ages."""
@@ -148,8 +150,8 @@ class LauncherCycle(Work):
         return self._result(CycleOutcome(ended, set(self._takeover.acted_for), context.now() - began))
 
     def _changed(self, path: str) -> None:
-        """Wake the cycle for a change in the tree, but not for counters and heartbeats of other cycles."""
-        if not path.startswith((f"{paths.OWN}/{COUNTERS}/", f"{paths.OWN}/{HEARTBEATS}/")):
+        """Wake the cycle for a change in the tree, but not for what only people read."""
+        if not path.startswith(QUIET):
             self._context.inbox.nudge()
 
     # -- for the frame ---------------------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ from ...frame.tree_identity import check_tree
 from ..context.context import Context
 from ..context.ledger import Ledger, size_of
 from ..context.usable_builds import give_up_bad_builds
+from ..context.usage_book import UsageBook
 from ..launches.beginning import Wanted
 from ..launches.gates import Gates
 from ..launches.launches import Launches
@@ -69,6 +70,7 @@ class LauncherPass:
         self._nodes, self._requests, self._ledger = context.store.nodes.view(), context.store.requests.view(), Ledger()
         self._removals = Removals(context)
         self._deletions = Deletions(context, self._removals)
+        self._usage_book = UsageBook(context)
         self._first_meeting = FirstMeeting(context)
         self._sweeps = LeakSweep(context, self._removals)
         self._gates = Gates.of(context)
@@ -143,6 +145,8 @@ class LauncherPass:
         self._first_meeting.step(now)
         self._takeover.remember(now)
         self._sweeps.step(now, tree=self.leads)
+        if self.leads:
+            self._usage_book.step(now)
         # Work that ended during this pass has freed room that the plan did not know of.
         self._quiet = not planned_with and not withheld and self._is_quiet(plan)
         self._withheld = withheld

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ....clients.zookeeper.link.batch import Batch, Sent
 from ....clients.zookeeper.locks import Held
@@ -22,8 +22,10 @@ from ....model.launch import (
 )
 from ....model.lines import Line, Subject
 from ....model.node import Node, NodeState
+from ....model.node_use import NodeUse
 from ....model.subjects import subject_of_node
 from ....model.tombstone import Life, life_of
+from ..context import usage_book
 from ..context.context import Context
 from ..provider.actor import ProviderActor
 from .removals import Removals
@@ -39,6 +41,7 @@ class _Deletion:
     held: Held
     life: Life
     why: str
+    use: NodeUse
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +53,7 @@ class _Ending:
     life: Life
     node: Node | None
     launch: Launch | None
+    use: NodeUse
 
     @property
     def provider(self) -> str:
@@ -113,6 +117,7 @@ class Deletions:
             return None
         deletion = self._deletion(action, node, actor, self._context.launch(node.id), held)
         store.nodes.write(node, if_unchanged=True, batch=batch)
+        usage_book.put(store, deletion.use, batch)
         sent = batch.send()
         held.claimed_by(sent)
         return deletion, sent
@@ -130,8 +135,11 @@ class Deletions:
             held.release()
             return None
         deletion = self._deletion(action, node, actor, launch, held)
+        batch = store.batch()
         try:
-            store.nodes.write(node, held=held, if_unchanged=True)
+            store.nodes.write(node, held=held, if_unchanged=True, batch=batch)
+            usage_book.put(store, deletion.use, batch)
+            batch.commit()
         except (StoreConflict, StoreGone):
             held.release()
             return None
@@ -149,9 +157,11 @@ class Deletions:
         self, action: DeleteNode, node: Node, actor: ProviderActor, launch: Launch | None, held: Held
     ) -> _Deletion:
         why = action.reason.text()
+        now = self._context.now()
         life = life_of(node, launch, self._context.ages.in_use_since(node.id), why)
-        node.set_state(NodeState.DELETING, self._context.now())
-        return _Deletion(node, launch, actor, held, life, why)
+        use = usage_book.opened(self._context, node, launch, now)
+        node.set_state(NodeState.DELETING, now)
+        return _Deletion(node, launch, actor, held, life, why, use)
 
     def _begin(self, deletion: _Deletion) -> None:
         node, launch = deletion.node, deletion.launch
@@ -192,6 +202,8 @@ class Deletions:
             if server is None and actor.view.listed_from - launch.since < settle:
                 continue
             del self._looking[node_id]
+            if server is not None:
+                self._deletions[node_id].use.add_server(launch.asked_at or launch.since)
             self._start_removal(node_id, actor, server.id if server else None, launch)
 
     def drop_provider(self, actor: ProviderActor) -> None:
@@ -231,8 +243,11 @@ class Deletions:
         if deletion is None or not deletion.held.valid:
             return
         store, batch, held = self._context.store, self._context.store.batch(), deletion.held
-        ending = _Ending(node_id, held, deletion.life, store.nodes.get(node_id), self._context.launch(node_id))
+        node, launch = store.nodes.get(node_id), self._context.launch(node_id)
+        use = replace(deletion.use, gone=deletion.use.gone or self._context.now())
+        ending = _Ending(node_id, held, deletion.life, node, launch, use)
         self._add_tombstone(ending, batch)
+        usage_book.put(store, ending.use, batch)
         self._context.forget(node_id, batch)
         store.nodes.remove(node_id, held, batch)
         self._endings.append((ending, batch.send()))
@@ -254,6 +269,7 @@ class Deletions:
         A record is gone already, or another client has created a znode below the node.
         """
         store, node = self._context.store, ending.node
+        usage_book.put(store, ending.use)
         if node is not None:
             try:
                 node.set_state(NodeState.DELETED, self._context.now())

@@ -66,12 +66,12 @@ class AcceptedRequests:
 
         A request that has changed since the plan was made is left alone; the next plan decides about it again.
         """
-        store, taken = self._context.store, accept(self._context.store, actions, self._context.now())
+        taken = accept(self._context.store, actions, self._context.now())
         accepted = [(action, request) for action, request in zip(actions, taken, strict=True) if request is not None]
         self._accepted.update((action.request_id, request) for action, request in accepted)
         complete: list[tuple[Admit, AcceptedRequest]] = []
         for action, request in accepted:
-            if all(reuse(store, request, slot.node_id) for slot in action.slots if slot.node_id is not None):
+            if all(reuse(self._context, request, slot.node_id) for slot in action.slots if slot.node_id is not None):
                 complete.append((action, request))
             else:
                 self._put_back(request)

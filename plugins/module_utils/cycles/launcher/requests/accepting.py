@@ -15,7 +15,9 @@ from ....launching import record
 from ....launching.actions import Admit
 from ....model.errors import StoreGone
 from ....model.node import Node, NodeState
+from ....model.node_use import job_of, wanted_at
 from ....model.request import NodeRequest, RequestState
+from ..context.context import Context
 
 
 @dataclass(eq=False)
@@ -97,8 +99,9 @@ def _is_open(request: NodeRequest, action: Admit) -> bool:
     return same and request.state == RequestState.REQUESTED and action.pool_id not in request.declined_by
 
 
-def reuse(store: Store, accepted: AcceptedRequest, node_id: str) -> bool:
+def reuse(context: Context, accepted: AcceptedRequest, node_id: str) -> bool:
     """Lock and allocate a ready node; return False if it is not free any more."""
+    store = context.store
     held = store.nodes.lock(node_id)
     if held is None:
         return False
@@ -107,10 +110,24 @@ def reuse(store: Store, accepted: AcceptedRequest, node_id: str) -> bool:
         held.release()
         return False
     record.allocate(node, accepted.request)
-    store.nodes.write(node)
+    _allocate(context, node, accepted.request)
     accepted.node_ids.append(node_id)
     accepted.held[node_id] = held
     return True
+
+
+def _allocate(context: Context, node: Node, request: NodeRequest) -> None:
+    """Write the node's record; in the same round trip its launch record, which keeps what the usage is made from."""
+    store, launch, now = context.store, context.launch(node.id), context.now()
+    if launch is not None:
+        batch = store.batch()
+        launch.taken_at, launch.job = now, job_of(request.requestor_data)
+        launch.wanted_at = wanted_at(request.created_time, now)
+        context.save(launch, batch)
+        store.nodes.write(node, batch=batch)
+        if batch.send().refused() is None:
+            return
+    store.nodes.write(node)
 
 
 def lock_pending(store: Store, request_id: str, pool_id: str) -> AcceptedRequest | None:

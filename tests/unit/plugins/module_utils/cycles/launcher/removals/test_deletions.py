@@ -47,8 +47,10 @@ def test_a_node_costs_two_requests_from_its_use_to_its_end():
         world.give_back(nodes)
         assert world.run(120, until=lambda: not world.nodes())
         for node in nodes:
-            begin, end = of_node(heard, node)
-            assert [type(change).__name__ for change, _none in changes(begin)][-1] == "SetData"
+            begin, end, *later = of_node(heard, node)
+            assert [type(change).__name__ for change, _none in changes(begin)][-2:] == ["SetData", "Create2"]
+            for one in later:  # its use is counted, with that of others
+                assert any(f"{paths.OWN}/usage-days/" in change.path for change, _none in changes(one))
             paths_of_end = [change.path for change, _none in changes(end)]
             assert paths_of_end[0] == f"{TOMBSTONES}/{node}"
             assert paths_of_end[-1] == f"/nodepool/nodes/{node}"
