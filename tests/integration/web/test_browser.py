@@ -210,6 +210,40 @@ def test_the_last_hours_are_curves_with_their_changes_beneath(zookeeper, chromiu
                 shoot(page, f"past-{width}")
 
 
+def test_the_life_of_a_node_and_of_a_request_is_a_picture(busy, chromium):
+    number = busy_tree.node_id(9000)
+    deleted = {
+        "node_id": number,
+        "why": "it was used",
+        "buried": time.time() - 60,
+        "times": {"recorded": time.time() - 900, "created": time.time() - 890, "ready": time.time() - 800},
+    }
+    place = f"/nodepool/stackci/tombstones/{busy_tree.ILL}/{number}"
+    busy.write(place, deleted)
+    try:
+        eventually(lambda: busy.picture.snapshot().reading.one(place))
+        for width, dark in ((1280, False), (390, True)):
+            with visit(chromium, f"{busy.address}nodes/{node_id(5)}", width=width, dark=dark) as visited:
+                bars = visited.page.locator("figure.life svg rect")
+                expect(bars).not_to_have_count(1)
+                expect(visited.page.locator("figure.life .spans")).to_contain_text("building")
+                assert barriers(visited.page) == [] and too_wide(visited.page) == []
+                shoot(visited.page, f"life-of-a-node-{width}")
+        with visit(chromium, f"{busy.address}requests/{request_id(5)}") as visited:
+            expect(visited.page.locator("figure.life").first).to_contain_text("waiting")
+            assert barriers(visited.page) == []
+            shoot(visited.page, "life-of-a-request")
+        with visit(chromium, "about:blank") as visited:
+            visited.page.goto(f"{busy.address}nodes/{number}")
+            expect(visited.page.locator("#h-life")).to_have_text("Life of the deleted node")
+            expect(visited.page.locator("figure.life .spans")).to_contain_text("ready")
+            assert barriers(visited.page) == []
+            # The answer is 404, of which the browser complains.
+            visited.complaints.clear()
+    finally:
+        busy.client.delete(place)
+
+
 def site_states(site: Site) -> set[str]:
     """The states of nodes in the history."""
     return {name for point in site.picture.history.points for name in point.groups["nodes"]}

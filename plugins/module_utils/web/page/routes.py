@@ -15,8 +15,9 @@ from functools import cache
 from typing import Any
 
 from ...clients.zookeeper.link import paths
-from ...reporting.info.explain import explanation, launch_path
-from ...reporting.info.node_rows import NodeFilter, node_life, node_rows
+from ...model import own_tree
+from ...reporting.info.explain import explanation, launch_path, nodes_of
+from ...reporting.info.node_rows import NodeFilter, gone_life, node_life, node_rows, tombstone_paths
 from ..libraries import Request, Response
 from ..picture import Snapshot
 from ..routing import Route
@@ -24,11 +25,13 @@ from .curves import BIN, MOST_CHANGES, Past, past
 from .lists import NODE_FIELDS, REQUEST_FIELDS, Query, Row, choices, listed
 from .overview import Overview, matches, overview, parts
 from .rendering import NO_FILES, has_files, rendered, static
+from .timeline import MOST_LINES, Line, of_request, timeline
 
 VALID = 10.0
 """Seconds for which rows may be shown when nothing changes: the browser keeps their ages up to date."""
 NODE_FILTERS = ("state", "provider", "pool", "label")
 REQUEST_FILTERS = ("state", "label", "reason")
+TOMBSTONES = paths.own(own_tree.TOMBSTONES)
 TYPES = {"page.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
 
 
@@ -132,10 +135,20 @@ def _image_list(snapshot: Snapshot, request: Request) -> Response:
 def _node(snapshot: Snapshot, request: Request, node_id: str) -> Response:
     found = snapshot.reading.one(f"{paths.NODES}/{node_id}")
     if found is None:
-        return _gone(snapshot, request, "node", node_id, "nodes")
+        return _deleted(snapshot, request, node_id)
     (row,) = node_rows([found], NodeFilter(), snapshot.now, detail=True)
     life = node_life(found, snapshot.reading.one(launch_path(node_id)), snapshot.now)
-    return _html(_text(snapshot, request, "node.html", snapshot.now, row=row, life=life))
+    lines = timeline([(node_id, life["steps"])], snapshot.now)
+    return _html(_text(snapshot, request, "node.html", snapshot.now, row=row, life=life, lines=lines))
+
+
+def _deleted(snapshot: Snapshot, request: Request, node_id: str) -> Response:
+    """Show the life of a deleted node, as long as its launcher keeps it."""
+    places = tombstone_paths(node_id, snapshot.reading.names(TOMBSTONES))
+    stone = next(filter(None, map(snapshot.reading.one, places)), None)
+    life = gone_life(stone, snapshot.now) if stone is not None else None
+    lines = timeline([(node_id, life["steps"])], snapshot.now) if life is not None else []
+    return _gone(snapshot, request, "node", node_id, "nodes", life=life, lines=lines)
 
 
 def _request(snapshot: Snapshot, request: Request, request_id: str) -> Response:
@@ -146,13 +159,33 @@ def _request(snapshot: Snapshot, request: Request, request_id: str) -> Response:
 
     def text() -> str:
         told = explanation(snapshot.reading, found.requests, request_id, made)
-        return _text(snapshot, request, "request.html", made, row=row, told=told)
+        lines = _lines_of_request(snapshot, row, made)
+        return _text(snapshot, request, "request.html", made, row=row, told=told, lines=lines)
 
     return _tagged(snapshot, request, made, text)
 
 
-def _gone(snapshot: Snapshot, request: Request, kind: str, name: str, back: str) -> Response:
-    return _html(_text(snapshot, request, "gone.html", snapshot.now, kind=kind, name=name, back=back), 404)
+def _lines_of_request(snapshot: Snapshot, row: Row, made: float) -> list[Line]:
+    """Return the lines of a request and of its first nodes."""
+    reading = snapshot.reading
+    lives = [
+        (node.name, node_life(node, reading.one(launch_path(node.name)), made)["steps"])
+        for node in nodes_of(reading, row["id"])[:MOST_LINES]
+    ]
+    return timeline([("request", of_request(row, made)), *lives], made)
+
+
+def _gone(
+    snapshot: Snapshot,
+    request: Request,
+    kind: str,
+    name: str,
+    back: str,
+    life: Row | None = None,
+    lines: Sequence[Line] = (),
+) -> Response:
+    told = {"kind": kind, "name": name, "back": back, "life": life, "lines": lines}
+    return _html(_text(snapshot, request, "gone.html", snapshot.now, **told), 404)
 
 
 # -- answers ---------------------------------------------------------------------------------------------------------
