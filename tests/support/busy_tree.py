@@ -136,7 +136,7 @@ def _nodes(chance: Random, now: float, count: int) -> Iterator[tuple[str, Any]]:
                 "label": "debian-12",
                 "request_id": request_id(number),
                 "phase": "booting" if state == "building" else "ready",
-                "since": now - min(age, 40),
+                "since": now - min(age, 40) if state == "building" else now - age - 5,
                 "started": now - age - 89,
                 "asked_at": now - age - 80,
                 "created_at": now - age - 78,
