@@ -15,7 +15,7 @@ import string
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from .drivers import OTHER_DRIVERS, OURS
+from .drivers import OTHER_DRIVERS, OURS, other_driver
 from .inheritance import (
     cycle_from,
     ineffective_keys,
@@ -259,8 +259,7 @@ def _providers(main: Any, images: Images) -> Iterator[Problem]:
         if isinstance(driver, str) and driver in OTHER_DRIVERS:
             yield Problem(
                 path,
-                f"has the driver {driver}; only openstack is supported, the provider and its pools are ignored:"
-                f" remove it, or serve its labels with another tool",
+                other_driver(driver),
                 "lenient",
             )
             continue

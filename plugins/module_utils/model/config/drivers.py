@@ -8,6 +8,8 @@ They serve only to recognise such an option in a file and to report it with a be
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
+
 OURS = "openstack"
 
 OTHER_DRIVERS = (
@@ -93,3 +95,19 @@ OPTIONS_OF_OTHER_DRIVERS: dict[str, tuple[str, ...]] = {
     "volume-mounts": _CONTAINERS,
     "volume-type": ("aws", "gce"),
 }
+
+_IGNORED = "only openstack is supported, the provider and its pools are ignored"
+
+
+def other_driver(driver: str) -> str:
+    """Return what is wrong with a provider that has the driver."""
+    return f"has the driver {driver}; {_IGNORED}: remove it, or let a launcher of Nodepool serve it in the same tree"
+
+
+def still_told(warnings: Iterable[str], served: Collection[str]) -> list[str]:
+    """Return the warnings of a configuration without those about providers of other drivers that others serve.
+
+    :param served: names of the providers on which launchers of Nodepool work.
+    """
+    places = [f"providers[{name}]: " for name in served]
+    return [text for text in warnings if _IGNORED not in text or not any(place in text for place in places)]

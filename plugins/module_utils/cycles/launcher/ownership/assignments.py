@@ -15,7 +15,7 @@ from ....launching.assignment import LauncherHost
 from ....model.lines import Line
 from ....model.own_tree import PROVIDERS
 from .live_launchers import Here, LiveLaunchers, shown_name
-from .stock_launchers import StockLaunchers
+from .stock_launchers import LEFT, StockLaunchers
 
 PATIENCE = 5.0
 """Seconds after which a launcher takes a free provider that its own host does not take."""
@@ -143,7 +143,7 @@ class Assignments:
         name, self.leaving, self._moved_at = self.leaving, "", now
         if name in self._stock_hosts:
             self._told[name] = self._stock_hosts[name]
-            self._say(Line(f"provider {name}: left to {_stock_name(self._stock_hosts[name])}", provider=name))
+            self._say(Line(f"provider {name}: {LEFT.format(self._stock_hosts[name])}", provider=name))
             return
         target = shown_name(self._targets.get(name, ""), self._hosts)
         self._say(Line(f"provider {name}: handed over to {target}, so that the hosts share the work", provider=name))
@@ -154,8 +154,8 @@ class Assignments:
             if name in self._stock_hosts:
                 if self._told.get(name) != self._stock_hosts[name]:
                     self._told[name] = self._stock_hosts[name]
-                    whose = _stock_name(self._stock_hosts[name])
-                    self._say(Line(f"provider {name}: standing by, it is left to {whose}", provider=name))
+                    text = f"standing by, it is {LEFT.format(self._stock_hosts[name])}"
+                    self._say(Line(f"provider {name}: {text}", provider=name))
                 continue
             holder = self._live.holder(name) or ""
             acts = holder not in ("", self._live.host) and self._store.own.is_locked(f"{PROVIDERS}/{name}")
@@ -193,7 +193,3 @@ class Assignments:
 
     def _all_taken(self) -> bool:
         return all(self._store.own.is_locked(f"{PROVIDERS}/{name}") for name in self._targets)
-
-
-def _stock_name(host: str) -> str:
-    return f"the launcher of Nodepool on {host}, which has registered a pool of it"

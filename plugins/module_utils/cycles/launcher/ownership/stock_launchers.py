@@ -22,6 +22,7 @@ from ....model.component import PoolComponent
 from ....model.own_tree import STOCK_POOLS
 from ....model.stored import Stored
 
+LEFT = "left to the launcher of Nodepool on {0}, which has registered a pool of it"
 REMEMBERED = 3600.0
 """Seconds for which requests wait for a pool of Nodepool's launchers that is not registered any more."""
 WRITE_EVERY = 60.0

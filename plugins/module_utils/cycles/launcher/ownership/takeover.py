@@ -39,6 +39,7 @@ class Takeover:
     :ivar assignments: which of them it may take and must hand over.
     :ivar turn: the right to add to what all launchers share.
     :ivar ends_at: the deadline of the cycle.
+    :ivar stock: Nodepool's launchers in the same tree.
     :ivar inherited: the ready nodes that existed when a provider was taken over.
     :param chosen: returns the names of the providers of a configuration that this cycle must act for.
     :param registers: False to not offer the pools to requestors and other launchers.
@@ -54,7 +55,7 @@ class Takeover:
         self.turn = SharedTurn(context.store)
         self._registry = Registry(context.store, context.config, context.site)
         origin = self._registry.origin
-        stock = self._stock = StockLaunchers(context.store)
+        stock = self.stock = StockLaunchers(context.store)
         self._acting_providers = ActingProviders(context, self._locks, chosen, client, origin, here.host, stock)
         self.assignments = Assignments(context.store, here, context.account.say, stock, shares=registers)
         self._changes = self._acting_providers.changes
@@ -76,7 +77,7 @@ class Takeover:
         :return: True if a provider of this cycle now belongs to another launcher; the caller must drop all work in
             progress.
         """
-        self._stock.look()
+        self.stock.look()
         return self._acting_providers.follow_drains(nodes)
 
     def step(self, nodes: Collection[Node], now: float) -> None:
@@ -117,7 +118,7 @@ class Takeover:
 
     def others(self, now: float) -> list[OtherPool]:
         """Return the pools that this cycle does not act for."""
-        return self._registry.others(self._context.pool_ids.values(), now, self._stock)
+        return self._registry.others(self._context.pool_ids.values(), now, self.stock)
 
     def set_paused(self, paused: set[str]) -> None:
         """Publish which of our pools are at their limit."""
@@ -158,7 +159,7 @@ class Takeover:
         names = [name for name in clients if name not in self._context.actors and name in settings]
         self.assignments.tell(names)
         if self._registers:
-            self._registry.keep_lasting(self._stock, now)
+            self._registry.keep_lasting(self.stock, now)
         self._warming.follow({name: partial(self._context.actor, settings[name], clients[name]) for name in names}, now)
 
     def _images_of(self, provider: Provider) -> list[ImageSettings]:

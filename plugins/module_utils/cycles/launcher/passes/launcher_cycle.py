@@ -12,6 +12,7 @@ from typing import Any
 from ....clients.statsd import Sink
 from ....clients.zookeeper.link import paths
 from ....clients.zookeeper.store import Store
+from ....model.config.drivers import still_told
 from ....model.lines import Trouble
 from ....model.own_tree import COUNTERS, HEARTBEATS, USAGE_DAYS, USAGE_ENTRIES
 from ...frame.clock import SteadyClock
@@ -263,7 +264,7 @@ class LauncherCycle(Work):
             "config_problems": [*self._watch.problems, *self._takeover.problems()],
             "api_calls": self._takeover.calls(),
             "warnings": [
-                *context.config.warnings,
+                *still_told(context.config.warnings, self._takeover.stock.providers()),
                 *filter(None, [context.account.wrong_clock]),
                 *context.account.strangers.values(),
             ],

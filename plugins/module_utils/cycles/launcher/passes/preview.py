@@ -26,6 +26,7 @@ from ....launching.actions import (
 from ....launching.catalog import grouped, too_large
 from ....launching.placement import place
 from ....model import reasons
+from ....model.config.drivers import still_told
 from ....model.errors import CloudAuthError
 from ....model.lines import amount
 from ....model.node import NodeState
@@ -44,7 +45,7 @@ from ..launches.gates import Gates
 from ..leaks.first_meeting import would_say
 from ..ownership.inherited import Inherited
 from ..ownership.registry import Registry
-from ..ownership.stock_launchers import StockLaunchers
+from ..ownership.stock_launchers import LEFT, StockLaunchers
 from ..provider.actor import ProviderActor
 from ..requests.waits import all_reasons
 from .observe import InHand, demand_of, due_upkeep, observe
@@ -82,8 +83,10 @@ def _preview(context: Context, options: LauncherOptions) -> dict[str, Any]:
     providers = _reached(context, left_out)
     denied, warned = _not_told(context)
     unusable = [*unreached(providers), *denied, *grouped(_lacking(context, providers))]
-    met = would_say(context)
+    met, served = would_say(context), StockLaunchers.of(store).providers()
+    left = [f"provider {name}: {LEFT.format(host)}" for name, host in sorted(served.items()) if name in context.actors]
     lines = [
+        *left,
         *(*met, *_lines(context, plan, actions), *map(_pace_line, pace)),
         *(f"cannot be used: {why}" for why in unusable),
     ]
@@ -98,7 +101,13 @@ def _preview(context: Context, options: LauncherOptions) -> dict[str, Any]:
         "acted_for": [],
         "acting_elsewhere": sorted(name for name in context.actors if store.own.is_locked(f"{PROVIDERS}/{name}")),
         "api_calls": {name: actor.client.counters.result() for name, actor in context.actors.items()},
-        "warnings": [*context.config.warnings, *met, *store.odd_documents(), *warned, *fallbacks(context)],
+        "warnings": [
+            *still_told(context.config.warnings, served),
+            *met,
+            *store.odd_documents(),
+            *warned,
+            *fallbacks(context),
+        ],
     }
 
 

@@ -349,7 +349,7 @@ def test_a_provider_with_another_driver_is_left_out_with_one_message(driver):
     config = parse(document)
     sentence = (
         f"providers[other]: has the driver {driver}; only openstack is supported, the provider and its pools"
-        f" are ignored: remove it, or serve its labels with another tool"
+        f" are ignored: remove it, or let a launcher of Nodepool serve it in the same tree"
     )
     assert [without_line(warning) for warning in config.warnings] == [sentence]
     assert list(config.providers) == ["east"]

@@ -108,6 +108,19 @@ def test_a_provider_that_was_removed_while_no_cycle_ran_is_not_drained_beside_no
     assert "east" not in second.context.actors
 
 
+def test_a_provider_of_another_driver_is_a_warning_until_nodepools_launcher_works_on_it(world):
+    machines = {"name": "machines", "driver": "static", "pools": [{"name": "main", "nodes": []}]}
+    pods = {"name": "pods", "driver": "kubernetes", "pools": [{"name": "main", "labels": []}]}
+    document = site(EAST, WEST)
+    document["providers"] += [machines, pods]
+    world.configure(document)
+    stock(world, "machine", name="machines")
+    cycle = world.start(duration=10)
+    assert world.run(60, lambda: cycle.ended)
+    (warning,) = cycle.result["warnings"]
+    assert "providers[pods]: has the driver kubernetes" in warning
+
+
 # -- requests --------------------------------------------------------------------------------------------------------
 
 
