@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import time
 
@@ -260,3 +261,112 @@ def beside_change(lab: Lab) -> str:
 
 def _acts_ours(world: World, name: str) -> bool:
     return bool(world.site.requestor.children(f"/nodepool/stackci/providers/{name}/lock"))
+
+
+@row(
+    "beside-metastatic",
+    "Nodepool's driver metastatic takes its backing nodes from our provider, also when it is killed",
+)
+def beside_metastatic(lab: Lab) -> str:
+    """Its locks on backing nodes outlive it; we delete these when it has given them back, and not before."""
+    world = lab.world()
+    labels = [{"name": "slice", "backing-label": "small", "max-parallel-jobs": 2, "grace-time": 1}]
+    slices = {
+        "name": "slices",
+        "driver": "metastatic",
+        "pools": [{"name": "main", "max-servers": 10, "labels": labels}],
+    }
+    stock = configure(world, slices)
+    requestor = world.site.requestor
+    with both(world, stock) as (_ours, theirs):
+        _all_at_work(world, *OURS, "slices")
+        asked = [requestor.ask("slice") for _number in range(3)]
+        for one in asked:
+            requestor.wait_for(one, "fulfilled", PATIENCE)
+        backing = {name for name, one in requestor.nodes().items() if one["type"] == ["small"]}
+        assert len(backing) == 2, requestor.nodes()
+        used = [node for one in asked for node in requestor.accept(one)]
+        theirs.kill()
+        eventually(lambda: not _registered(world, "slices"), PATIENCE)
+        time.sleep(10)
+        states = {name: requestor.node(name)["state"] for name in backing}
+        assert set(states.values()) == {"in-use"}, states
+        theirs.start()
+        _all_at_work(world, "slices")
+        requestor.give_back(*used)
+        requestor.wait_gone([*used, *backing], PATIENCE)
+        eventually(lambda: world.site.cloud.servers() == [], PATIENCE)
+    crossed = [text for text in trespasses(world) if text.startswith("ours")]
+    assert not crossed and not failures(world), (crossed, failures(world))
+    return "3 slices on 2 of our nodes, which stayed while Nodepool's launcher was dead, and were deleted at the end"
+
+
+@row("beside-soak", "random requests, kills and stops of both sides; INTEROP_LIVES says how many lives")
+def beside_soak(lab: Lab) -> str:
+    """Every request is served, none fails, nobody touches what is the other's, and nothing is left."""
+    lives, seed = int(os.environ.get("INTEROP_LIVES", "60")), int(os.environ.get("INTEROP_SEED", "1"))
+    chance = random.Random(seed)
+    world = lab.world()
+    port, key = lab.stack.enter_context(sshd(world.site.folder))
+    stock = configure(world, own_provider("theirs", "theirs", "both"), machines(port, key))
+    world.site.cloud.settings(boot=1.0)
+    kinds = (("small",), ("medium",), ("theirs",), ("machine",), ("both",), ("both", "small"), ("both", "theirs"))
+    with both(world, stock) as (ours, theirs):
+        _all_at_work(world, *OURS, "theirs", "machines")
+        soak = _Soak(world, ours, theirs, chance)
+        asked = 0
+        while asked < lives or soak.waiting:
+            while asked < lives and len(soak.waiting) < 12:
+                soak.ask(*chance.choice(kinds))
+                asked += 1
+            soak.turn(strikes=asked < lives)
+        requestor = world.site.requestor
+        eventually(lambda: all(one["provider"] == "machines" for one in requestor.nodes().values()), PATIENCE)
+        eventually(lambda: world.site.cloud.servers() == [], PATIENCE)
+    _judge(world)
+    return (
+        f"{lives} requests served through {soak.strikes} kills and stops (seed {seed}); none failed, nothing was left"
+    )
+
+
+class _Soak:
+    """Requestors who take nodes as they come, and somebody who kills or stops one of the launchers now and then."""
+
+    def __init__(self, world: World, ours: Ours, theirs: Daemon, chance: random.Random) -> None:
+        self._requestor = world.site.requestor
+        self._sides = (ours, theirs)
+        self._chance = chance
+        self.waiting: dict[str, float] = {}
+        self.strikes = 0
+        self._struck: tuple[Ours | Daemon, str] | None = None
+        self._next = time.monotonic() + 5
+
+    def ask(self, *labels: str) -> None:
+        """Request nodes."""
+        self.waiting[self._requestor.ask(*labels)] = time.monotonic()
+
+    def turn(self, *, strikes: bool) -> None:
+        """Take and return what is there; strike, or end the last strike, when it is time."""
+        now = time.monotonic()
+        for request, since in list(self.waiting.items()):
+            state = self._requestor.state(request)
+            assert state != "failed", f"request {request} failed"
+            assert now - since < 2 * PATIENCE, f"request {request} is {state} after {now - since:.0f} s"
+            if state == "fulfilled":
+                self._requestor.give_back(*self._requestor.accept(request))
+                del self.waiting[request]
+        if now >= self._next and (self._struck is not None or strikes):
+            self._strike()
+        time.sleep(0.1)
+
+    def _strike(self) -> None:
+        if self._struck is None:
+            side, how = self._chance.choice(self._sides), self._chance.choice(("kill", "stop"))
+            self._struck, self.strikes = (side, how), self.strikes + 1
+            _signal(side, signal.SIGSTOP) if how == "stop" else side.kill()
+            self._next = time.monotonic() + self._chance.choice((1, 5, 15, 25))
+        else:
+            side, how = self._struck
+            self._struck = None
+            _signal(side, signal.SIGCONT) if how == "stop" else side.start()
+            self._next = time.monotonic() + self._chance.uniform(5, 15)
