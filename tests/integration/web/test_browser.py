@@ -132,14 +132,14 @@ def test_many_clouds_have_a_line_each_and_stay_open(zookeeper, chromium):
     program()
     with ExitStack() as stack:
         site = site_of(zookeeper, stack)
-        for number in range(10):
+        for number in range(37):
             reading = {"at": time.time(), "limits": {"instances": 50}, "others": {"instances": number}}
             site.write(
                 f"/nodepool/stackci/providers/cloud-{number:02d}", {"health": {"state": "ok"}, "reading": reading}
             )
         with visit(chromium, site.address, width=390) as visited:
             clouds = visited.page.locator("details.cloud")
-            expect(clouds).to_have_count(13)
+            expect(clouds).to_have_count(40)
             assert too_wide(visited.page) == []
             clouds.nth(3).locator("summary").click()
             expect(clouds.nth(3)).to_have_attribute("open", "")
@@ -149,9 +149,16 @@ def test_many_clouds_have_a_line_each_and_stay_open(zookeeper, chromium):
             expect(visited.page.locator("details.cloud[open]")).to_have_count(1)
             shoot(visited.page, "clouds-phone")
         with visit(chromium, site.address, width=1400) as visited:
-            expect(visited.page.locator("details.cloud")).to_have_count(13)
+            expect(visited.page.locator("details.cloud")).to_have_count(40)
+            squares = visited.page.locator(".heat .square")
+            expect(squares).to_have_count(40)
+            expect(visited.page.locator(".heat .square.bad")).to_have_count(2)
             assert barriers(visited.page) == []
             shoot(visited.page, "clouds-desktop")
+            visited.page.locator(".heat li[data-key=cloud-fra] a").focus()
+            visited.page.keyboard.press("Enter")
+            expect(visited.page.locator(".heat")).to_have_count(0)
+            expect(visited.page.locator("#content")).to_contain_text("answers 599")
 
 
 def record(site: Site, hours: float = 5.0) -> None:

@@ -33,6 +33,8 @@ MOST = 15
 MANY_PROVIDERS = 5
 """Largest number of providers that are shown in full; more are shown with a line each, which opens."""
 MOST_PROVIDERS = 60
+FEWEST_SQUARES, MOST_SQUARES = 21, 200
+"""From how many providers on each of them has a square above the table, and the largest number of squares."""
 SHOWN_STATES = (NodeState.IN_USE, NodeState.READY, NodeState.BUILDING, NodeState.HOLD)
 """Node states with a column of their own; the others are counted together."""
 
@@ -66,6 +68,7 @@ class Overview:
     leaks: Sequence[Row]
     odd: Sequence[Row]
     builders: Sequence[Row]
+    squares: Sequence[Row]
 
 
 def overview(config: NodepoolConfig, reading: TreeReading, now: float, file_problems: Sequence[str] = ()) -> Overview:
@@ -91,7 +94,21 @@ def overview(config: NodepoolConfig, reading: TreeReading, now: float, file_prob
         leaks=leak_rows(reading, now),
         odd=[*odd_rows(nodes), *odd_rows(requests)],
         builders=_builders(reading, now),
+        squares=_squares(providers, wrong),
     )
+
+
+def _squares(providers: Sequence[Row], wrong: Sequence[Row]) -> list[dict[str, Any]]:
+    """Return name, level and the worst trouble of many providers, by name: each keeps its place; none of few."""
+    worst: dict[str, Row] = {}
+    for row in wrong:
+        worst.setdefault(row["provider"], row)
+    return [
+        {"name": name, "level": found["level"] if found else "calm", "text": found["text"] if found else "no trouble"}
+        for name in sorted(row["name"] for row in providers)[:MOST_SQUARES]
+        for found in [worst.get(name)]
+        if len(providers) >= FEWEST_SQUARES
+    ]
 
 
 def _ordered(providers: Sequence[Row], wrong: Sequence[Row]) -> Sequence[Row]:
@@ -147,6 +164,7 @@ def parts(found: Overview, search: str = "") -> dict[str, Any]:
         "troubles": _part(found.troubles, wanted, ("where", "text", "provider", "subject", "remedy")),
         "providers": _part(found.providers, wanted, ("name", "cloud", "acted_for_by", "pools"), MOST_PROVIDERS),
         "compact": len(found.providers) > MANY_PROVIDERS,
+        "squares": found.squares if not wanted else (),
         "queue": _part(waiting, wanted, ("id", "labels", "requestor", "tenant", "reason")),
         "labels": _part(busy if not wanted else found.labels, wanted, ("label", "pools")),
         "idle_labels": len(found.labels) - len(busy) if not wanted else 0,

@@ -133,3 +133,14 @@ def test_ages_grow_although_nothing_changed():
     ]
     assert grown == [5.0] * len(grown)
     assert grown
+
+
+def test_many_providers_have_squares_by_name_with_their_worst_trouble():
+    few = {f"{paths.OWN}/providers/p{number:02d}": {"health": {"state": "ok"}} for number in range(20)}
+    assert shown(reading=reading_of(few))["squares"] == []
+    ill = {f"{paths.OWN}/providers/p20": {"health": {"state": "trouble", "text": "503"}}}
+    stuck = {f"{paths.OWN}/stuck/s-1": {"provider": name, "server": "s", "answer": "409"} for name in ("p20",)}
+    found = shown(reading=reading_of({**few, **ill, **stuck}))["squares"]
+    assert [row["name"] for row in found] == [f"p{number:02d}" for number in range(21)]
+    assert [(row["level"], row["text"]) for row in found[-2:]] == [("calm", "no trouble"), ("bad", "503")]
+    assert shown("p20", reading_of({**few, **ill}))["squares"] == ()
