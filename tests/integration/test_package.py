@@ -67,8 +67,10 @@ def test_the_tarball_holds_what_users_need_and_nothing_else(tarball):
         "CHANGELOG.md", "CHANGELOG.rst", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "COPYING", "FILES.json", "LICENSES",
         "MAINTAINERS.md", "SECURITY.md",
         "MANIFEST.json", "README.md", "REUSE.toml", "TESTING.md", "bindep.txt", "changelogs", "docs", "examples",
-        "execution_environments", "extensions", "meta", "playbooks", "plugins", "requirements.txt", "roles",
+        "execution_environments", "extensions", "meta", "playbooks", "plugins", "requirements.txt", "roles", "tests",
     }  # fmt: skip
+    # A hub runs ansible-test on the tarball, which asks this file for which Pythons modules are.
+    assert [name for name in files if name.startswith("tests/")] == ["tests/config.yml"]
     assert {"README.md", "COPYING", "meta/runtime.yml", "meta/ee-requirements.txt", "requirements.txt"} <= set(files)
     assert {"plugins/modules/node_launch.py", "playbooks/launcher.yml"} <= set(files)
     assert {"docs/monitoring.md", "docs/monitoring/alerts.yml", "docs/monitoring/dashboard.json"} <= set(files)

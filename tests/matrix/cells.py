@@ -40,6 +40,8 @@ class Cell:
     :ivar needs: the Python that *core* needs, where that is newer than *python*: nothing to try then.
     :ivar newer_zookeeper: with that of :mod:`tests.matrix.newer_zookeeper`, not Debian's.
     :ivar newest_kazoo: with the newest kazoo of the index, also a pre-release and one beyond requirements.txt.
+    :ivar named_by: an environment variable that names the Python; without it there is nothing to try, because that
+        Python is in no public place.
     """
 
     name: str
@@ -49,24 +51,33 @@ class Cell:
     needs: str = ""
     newer_zookeeper: bool = False
     newest_kazoo: bool = False
+    named_by: str = ""
 
+
+AAP_PYTHON = "STACKCI_AAP_PYTHON"
+"""Names the Python of an execution environment of Ansible Automation Platform. Its images are for customers only."""
 
 CELLS = (
     Cell("oldest", "3.11", "ansible-core>=2.16.0", oldest=True),
     Cell("2.16-py3.11", "3.11", "ansible-core==2.16.*"),
     Cell("2.16-py3.12", "3.12", "ansible-core==2.16.*"),
     Cell("2.17-py3.11", "3.11", "ansible-core==2.17.*"),
+    Cell("2.17-py3.12", "3.12", "ansible-core==2.17.*"),
     Cell("2.18-py3.11", "3.11", "ansible-core==2.18.*"),
+    Cell("2.18-py3.12", "3.12", "ansible-core==2.18.*"),
     Cell("2.18-py3.13", "3.13", "ansible-core==2.18.*"),
     Cell("2.19-py3.11", "3.11", "ansible-core==2.19.*"),
     Cell("2.20-py3.11", "3.11", "ansible-core==2.20.*", needs="3.12"),
     Cell("2.21-py3.11", "3.11", "ansible-core==2.21.*", needs="3.12"),
+    Cell("2.19-py3.12", "3.12", "ansible-core==2.19.*"),
     Cell("2.19-py3.13", "3.13", "ansible-core==2.19.*"),
     Cell("2.20-py3.12", "3.12", "ansible-core==2.20.*"),
     Cell("2.20-py3.13", "3.13", "ansible-core==2.20.*"),
     Cell("2.21-py3.12", "3.12", "ansible-core==2.21.*"),
+    Cell("2.21-py3.14", "3.14", "ansible-core==2.21.*"),
     Cell("newest", "3.13", "ansible-core"),
     Cell("devel-py3.13", "3.13", "ansible-core>=2.22.0.dev0"),
+    Cell("aap", "3.11", "ansible-core==2.16.*", named_by=AAP_PYTHON),
     Cell("zookeeper", "3.11", "ansible-core==2.19.*", newer_zookeeper=True),
     Cell("kazoo", "3.11", "ansible-core==2.19.*", newest_kazoo=True),
 )
@@ -104,9 +115,12 @@ def make(cell: Cell) -> Environment:
     """
     if cell.needs:
         raise CannotRun(f"{cell.core.split('=')[0]} {cell.core.split('==')[1][:-2]} needs Python {cell.needs}")
+    if cell.named_by and not os.environ.get(cell.named_by):
+        raise CannotRun(f"that Python is not public: name one that is here in {cell.named_by}")
     found = Environment(ENVIRONMENTS / cell.name)
     # What is not on this machine uv tries to download.
-    python = interpreter(cell.python) or cell.python
+    python = os.environ.get(cell.named_by) if cell.named_by else None
+    python = python or interpreter(cell.python) or cell.python
     made = uv("venv", "--clear", "--python", python, str(found.folder), seconds=MAKE_SECONDS)
     if made.returncode:
         raise CannotRun(f"no Python {cell.python} here, and uv cannot download it: {last_line(made.stderr)}")
