@@ -39,7 +39,7 @@ MOST = {
     "nodepool_webapp": 250,
     "provider": 110,
     "provider_info": 100,
-    "quickstart": 300,
+    "quickstart": 304,
     "request": 110,
     "request_info": 100,
     "throttle": 110,

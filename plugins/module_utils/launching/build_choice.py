@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ..model.launch_counts import OF_IMAGE, READY, Attempt
+from .event_builds import NO_PIN, Pin
 
 TRIALS = 3
 """Launches from a new build that are under way at once until one of them is ready."""
@@ -29,6 +30,8 @@ LATE = 2.0
 """A guest is late when it does not answer for this many times the longest time that those of the build before need."""
 LEAST_LATE = 10.0
 """Least number of seconds after ACTIVE at which a guest counts as late."""
+OVERDUE = 600.0
+"""Seconds after which a new build is tried by one request of a large event, too."""
 COMPARED = 2
 """Number of later launches from the build before that must be ready before a guest counts as late."""
 SHARE = 0.5
@@ -44,6 +47,7 @@ class Candidate:
     :ivar since: UNIX time; attempts that ended earlier do not count, because a person has restored the build then.
     :ivar trusted: a person has approved it.
     :ivar under_way: number of launches from it that have not ended.
+    :ivar there: when its upload became ready, in UNIX seconds.
     :ivar late: the requests of some of these were given other nodes, because the guests were late.
     """
 
@@ -54,6 +58,7 @@ class Candidate:
     trusted: bool = False
     under_way: int = 0
     late: bool = False
+    there: float = 0.0
 
     @property
     def is_proved(self) -> bool:
@@ -136,25 +141,35 @@ def predecessor(candidates: Sequence[Candidate]) -> Candidate | None:
     return next((one for one in candidates[1:] if one.ready), None)
 
 
-def choose(candidates: Sequence[Candidate], others: Sequence[Attempt], size: int, now: float) -> str:
+def choose(candidates: Sequence[Candidate], others: Sequence[Attempt], size: int, now: float, pin: Pin = NO_PIN) -> str:
     """Return the build for the next launches.
+
+    Nodes of one event come from one build as long as it may be used. Only while a new build is tried the requests of a
+    large event may differ: few launches try it, whoever they are for.
 
     :param candidates: the builds that may be used, the newest first; at least one.
     :param others: the latest attempts with other images at the same provider.
     :param size: how many nodes are launched together; all get the same build.
+    :param pin: the build of other nodes of the same event.
     """
     newest, before = candidates[0], predecessor(candidates)
+    if pin.build != newest.build and any(one.build == pin.build for one in candidates):
+        return pin.build
     if before is None or newest.trusted:
         return newest.build
     found = find(newest, before, others, now)
     if found.is_bad:
         return before.build
     if newest.is_proved:
-        return before.build if _needs_comparison(newest, before, found) else newest.build
+        pinned = pin.build == newest.build
+        return before.build if not pinned and _needs_comparison(newest, before, found) else newest.build
     if newest.late:
         return before.build
+    if pin.same_request:
+        return newest.build
     most = max(1, TRIALS - len(found.failures))
-    room = newest.under_way == 0 or newest.under_way + size <= most
+    alone = not pin.siblings or pin.build == newest.build or now - newest.there > OVERDUE
+    room = newest.under_way + size + (0 if alone else pin.siblings) <= most or (alone and newest.under_way == 0)
     unanswered = len(found.failures) >= DOUBT and not _compared(found)
     return newest.build if room and not unanswered else before.build
 

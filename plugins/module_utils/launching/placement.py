@@ -53,7 +53,8 @@ class _Obstacle:
 
 def kind_of(request: OpenRequest) -> Hashable:
     """Return a key that is equal for requests that differ only in their place in the queue."""
-    return request.labels, request.reuse, request.provider, request.tenant, request.declined_by, request.tried
+    limits = request.provider, request.tenant, request.declined_by, request.tried, request.builds
+    return request.labels, request.reuse, *limits
 
 
 class _Placement:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Container, Iterator, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..model.resources import Resources, total
@@ -104,17 +104,25 @@ class Stock:
         left = list(idle)
         slots: list[Slot] = []
         reused: list[ReadyNode] = []
+        # All nodes of an event come from one build of an image; the first one decides if none has decided before.
+        builds = {image: build for provider, image, build in request.builds if provider == pool.provider}
         for label in request.labels:
-            node = next((node for node in left if label in node.labels), None)
+            node = next((node for node in left if label in node.labels and _fits(node, builds)), None)
             if node is not None:
                 left.remove(node)
                 reused.append(node)
+                builds |= dict([node.build] if node.build is not None else [])
             slots.append(Slot(label, node.id if node else None))
         to_launch = [slot.label for slot in slots if slot.node_id is None]
         need = need_of(pool, to_launch)
         if pool.narrow:
             need = need + Resources(dict.fromkeys(_tried(pool, to_launch, az), 1))
         return Option(pool, az, tuple(slots), tuple(reused), need)
+
+
+def _fits(node: ReadyNode, builds: Mapping[str, str]) -> bool:
+    """Return True if the node was made from the build that is given for its image, if one is."""
+    return node.build is None or builds.get(node.build[0], node.build[1]) == node.build[1]
 
 
 def _tried(pool: PoolState, labels: Sequence[str], zone: str | None) -> Collection[str]:

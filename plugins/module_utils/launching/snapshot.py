@@ -122,6 +122,8 @@ class ReadyNode:
     version: int = -1
     unseen: bool = False
     doubted: bool = False
+    build: tuple[str, str] | None = None
+    """The diskimage and the build that it was made from; None for a cloud-image, and where any build will do."""
 
 
 @dataclass(frozen=True)
@@ -140,6 +142,8 @@ class OpenRequest:
     declined_by: frozenset[str] = frozenset()
     tried: frozenset[str] = frozenset()
     """The pools and zones in which its launches have failed: others go first."""
+    builds: frozenset[tuple[str, str, str]] = frozenset()
+    """(provider, image, build) of other nodes of its event: ready nodes of another build do not serve it."""
 
 
 @dataclass(frozen=True)

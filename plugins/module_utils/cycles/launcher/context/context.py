@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from ....clients.openstack.cloud_client import CloudClient
 from ....clients.zookeeper.link.batch import Batch
 from ....clients.zookeeper.store import Store
+from ....launching.event_builds import EventBuilds
 from ....model.api_timeouts import ApiTimeouts
 from ....model.config.types import NodepoolConfig, Pool, Provider
 from ....model.errors import CloudAuthError
@@ -125,6 +126,7 @@ class Context:
     ages: Ages = field(default_factory=Ages)
     identities: Identities = field(default_factory=Identities)
     trials: Trials = field(default_factory=Trials)
+    events: EventBuilds = field(default_factory=EventBuilds)
     leaving: str = ""
     """The provider that is about to move to another host: none of its creates is sent any more."""
     hear: Callable[[float], None] = lambda server_time: None

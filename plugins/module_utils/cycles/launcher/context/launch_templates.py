@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ....launching.catalog import image_misses
+from ....launching.event_builds import NO_PIN
 from ....launching.narrow import shape_of
 from ....launching.resolver import choose_flavor, choose_image, is_arriving, resources_of, upload_problem
 from ....launching.snapshot import LabelOffer
@@ -146,8 +147,12 @@ def image_of(
     label: PoolLabel,
     where: str,
     request: NodeRequest | None = None,
+    node_id: str = "",
 ) -> tuple[str | None, Upload | None, Reason | None]:
-    """Return (id in the cloud, upload record, why there is no image)."""
+    """Return (id in the cloud, upload record, why there is no image).
+
+    :param node_id: the node that is made anew.
+    """
     figures = {"where": where, "label": label.name, "image": settings.name}
     now, lost = context.now(), actor.known.denials.images
     if label.is_canary:
@@ -156,7 +161,7 @@ def image_of(
         return (upload.external_id if upload is not None else None), upload, lack
     if settings.kind == "diskimage":
         images = context.store.images
-        upload = _upload_for(context, label, settings.name, actor.provider.name, lost.ids(now), request)
+        upload = _upload_for(context, label, settings.name, actor.provider.name, lost.ids(now), request, node_id)
         if upload is not None and upload.external_id:
             return upload.external_id, upload, None
         if label.channel == PREVIOUS:
@@ -210,6 +215,7 @@ def _upload_for(
     provider: str,
     denied: Container[str],
     request: NodeRequest | None,
+    node_id: str,
 ) -> Upload | None:
     """Return the upload from which nodes of a label are made, by its channel; None if there is none."""
     wanted = build_wanted(request)
@@ -220,7 +226,8 @@ def _upload_for(
         usable = usable_uploads(context, image, provider, denied)
         return next((upload for upload in usable if upload.build_id != usable[0].build_id), None)
     candidate = _under_test(context, image, provider) if label.channel == CANDIDATE else None
-    return candidate or chosen_upload(context, image, provider, denied, request)
+    pin = context.events.pin(request, image, node_id) if request is not None and not label.channel else NO_PIN
+    return candidate or chosen_upload(context, image, provider, denied, request, pin)
 
 
 def _under_test(context: Context, image: str, provider: str) -> Upload | None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from ....clients.zookeeper.store import Store
 from ....launching.build_choice import Candidate, Waiting, choose, find, late_at, predecessor
+from ....launching.event_builds import NO_PIN, Pin
 from ....model import owner
 from ....model.build_verdict import BuildVerdict
 from ....model.image import Upload
@@ -122,12 +123,14 @@ class Trials:
         request: str,
         size: int,
         now: float,
+        pin: Pin = NO_PIN,
     ) -> Upload:
         """Return the upload for the next launches.
 
         :param uploads: those that may be used at a provider, the newest first; at least one.
         :param request: for whom they are: all nodes of a request that are begun together get one build; "" for nobody.
         :param size: how many nodes the request has.
+        :param pin: the build of other nodes of the same event.
         """
         first = uploads[0]
         together = self._together.get((request, first.provider, first.image))
@@ -136,9 +139,9 @@ class Trials:
             return (found or uploads)[0]
         counts = self.counts.get(first.provider)
         if counts is None or not any(counts.of(first.image, upload.build_id).ready for upload in uploads[1:]):
-            return first
+            return pinned(uploads, pin)
         candidates = self._candidates(counts, uploads, verdicts, now)
-        build = choose(candidates, counts.recent(first.image), size, now)
+        build = choose(candidates, counts.recent(first.image), size, now, pin)
         return next(upload for upload in uploads if upload.build_id == build)
 
     def begin(self, upload: Upload | None, request: str) -> None:
@@ -170,6 +173,7 @@ class Trials:
                     verdict.is_trusted(now),
                     under_way.get(upload.build_id, 0) + more,
                     upload.build_id in late,
+                    upload.state_time or 0.0,
                 )
             )
         return found
@@ -235,6 +239,11 @@ class Trials:
             return None
         figures = sentence(image, newest.build, provider, counts)
         return GivenUp(provider, image, newest.build, figures, before.build)
+
+
+def pinned(uploads: Sequence[Upload], pin: Pin) -> Upload:
+    """Return the upload of the build that other nodes of the event were made from; without one the newest."""
+    return next((upload for upload in uploads if upload.build_id == pin.build), uploads[0])
 
 
 def _end(what: Ended) -> str:

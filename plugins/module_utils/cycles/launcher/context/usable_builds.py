@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Container
 from functools import partial
 
+from ....launching.event_builds import NO_PIN, Pin
 from ....launching.made_of import made_of
 from ....model import reasons
 from ....model.build_verdict import BuildVerdict
@@ -17,7 +18,7 @@ from ....model.node import Node, NodeState
 from ....model.reasons import Reason
 from ....model.request import NodeRequest
 from .context import Context
-from .trials import GivenUp
+from .trials import GivenUp, pinned
 
 
 def unused_builds(context: Context, image: str, provider: str) -> frozenset[str]:
@@ -36,7 +37,12 @@ def usable_uploads(context: Context, image: str, provider: str, denied: Containe
 
 
 def chosen_upload(
-    context: Context, image: str, provider: str, denied: Container[str] = (), request: NodeRequest | None = None
+    context: Context,
+    image: str,
+    provider: str,
+    denied: Container[str] = (),
+    request: NodeRequest | None = None,
+    pin: Pin = NO_PIN,
 ) -> Upload | None:
     """Return the upload that nodes are launched from; None if there is none.
 
@@ -44,12 +50,15 @@ def chosen_upload(
 
     :param denied: ids in the cloud of images that nova does not have.
     :param request: for whom they are launched; None for min-ready.
+    :param pin: the build of other nodes of the same event.
     """
     uploads = usable_uploads(context, image, provider, denied)
-    if len(uploads) < 2 or not falls_back(context, image):
+    if len(uploads) < 2:
         return next(iter(uploads), None)
+    if not falls_back(context, image):
+        return pinned(uploads, pin)
     key, size = (request.id, len(request.node_types)) if request is not None else ("", 1)
-    return context.trials.chosen(uploads, context.store.verdicts.of_image(image), key, size, context.now())
+    return context.trials.chosen(uploads, context.store.verdicts.of_image(image), key, size, context.now(), pin)
 
 
 def falls_back(context: Context, image: str) -> bool:

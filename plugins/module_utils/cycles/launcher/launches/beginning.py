@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from ....clients.zookeeper.link.batch import Sent
 from ....clients.zookeeper.locks import Held
 from ....launching import machine, record
+from ....launching.event_builds import Made, event_of
 from ....model.cloud import Flavor
 from ....model.config.types import Pool, PoolLabel
 from ....model.launch import Launch, Phase
@@ -72,6 +73,9 @@ def _draft(context: Context, wanted: Wanted, now: float) -> _Draft | None:
     if not template.complete or template.flavor is None:
         return None
     context.trials.begin(template.upload, wanted.request.id if wanted.request else "")
+    if template.upload is not None and wanted.request is not None and not (label.channel or label.is_canary):
+        event, upload = event_of(wanted.request), template.upload
+        context.events.begin(Made(event, wanted.request.id, upload.image, upload.build_id))
     node = record.new_node(actor.provider, pool, wanted.pool_id, label.name, wanted.request, now)
     return _Draft(wanted, node, actor, pool, label, template, template.flavor, context.store.nodes.send(node))
 

@@ -20,6 +20,7 @@ from ....model.errors import CloudError, CloudRefused, CloudUnavailable
 from ....model.launch import make_mark
 from ....model.reasons import Reason
 from ..context.context import Context
+from ..context.events import follow_node
 from ..context.launch_templates import ask_for_image, image_of
 from ..context.usable_builds import is_unused
 from ..provider.denials import denies_image
@@ -71,12 +72,15 @@ def renew_image(context: Context, ongoing: LaunchInProgress, now: float) -> bool
     if not lost and not (launch.failures and ongoing.image.kind == "diskimage"):
         return True
     ask_for_image(context, actor, ongoing.image, None)
-    image_id, upload, why = image_of(context, actor, ongoing.image, ongoing.label, "/".join(ongoing.key))
+    request = context.store.requests.get(launch.request_id) if launch.request_id else None
+    where, node_id = "/".join(ongoing.key), ongoing.node.id
+    image_id, upload, why = image_of(context, actor, ongoing.image, ongoing.label, where, request, node_id)
     if why is not None and not lost:
         return True
     if why is None and image_id != launch.cloud_image_id:
         launch.cloud_image_id = image_id
         record.take_image(ongoing.node, ongoing.image, upload)
+        follow_node(context, ongoing.node, request)
         batch = context.store.batch()
         context.save(launch, batch)
         context.store.nodes.write(ongoing.node, batch=batch)

@@ -41,6 +41,7 @@ from ....model.request import NodeRequest
 from ....model.resources import FLOATING_IPS
 from ..context import usage_book
 from ..context.context import Context
+from ..context.events import follow_node
 from ..context.ledger import size_of
 from ..provider.actor import ProviderActor
 from ..removals.removals import Removals
@@ -99,10 +100,12 @@ class Launches:
         for ongoing in begun:
             if ongoing is not None:
                 self.in_progress[ongoing.node.id] = ongoing
+                follow_node(self._context, ongoing.node, None)
                 account.launched.append(ongoing.node.id)
                 account.step(ongoing.node.id, "recorded", now)
                 account.say(ongoing.beginning_line())
         self._context.trials.have_begun()
+        self._context.events.have_begun()
         return [ongoing.node.id if ongoing is not None else None for ongoing in begun]
 
     def adopt(self, node: Node, held: Held, request: NodeRequest | None, ended: Ended | None = None) -> bool:

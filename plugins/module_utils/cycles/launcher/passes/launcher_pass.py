@@ -25,6 +25,7 @@ from ....model.node import NodeState
 from ....model.request import RequestState
 from ...frame.tree_identity import check_tree
 from ..context.context import Context
+from ..context.events import follow_events, follow_requests
 from ..context.ledger import Ledger, size_of
 from ..context.usable_builds import give_up_bad_builds
 from ..context.usage_book import UsageBook
@@ -98,6 +99,7 @@ class LauncherPass:
         self._ledger.follow_records(changed, nodes)
         self._context.ages.follow(changed, nodes, now)
         self._context.identities.follow(changed, nodes)
+        follow_events(self._context, changed, nodes)
         if self._takeover.follow_drains(nodes.values()):
             self.lose()
         self._takeover.step(self._nodes.records.values(), now)
@@ -336,6 +338,7 @@ class LauncherPass:
             on_their_way=launches.on_their_way(),
             needed=launches.needed,
         )
+        follow_requests(context, self._requests.free.values())
         given = [node_id for actor in context.actors.values() for node_id in self._given_back(actor)]
         self._ledger.follow((), self._nodes.records, self._removals.stuck_nodes(), launches.to_float(), given)
         demand = demand_of(context, self._ledger, self._requests.free.values(), in_hand)

@@ -29,6 +29,7 @@ from ....model.reasons import Reason
 from ....model.request import NodeRequest, RequestState
 from ....model.resources import Resources
 from ..context.context import Context
+from ..context.events import Pins, build_of
 from ..context.ledger import Ledger, size_of
 from ..launches.gates import Gates
 from ..ownership.inherited import Inherited, Standing
@@ -77,7 +78,7 @@ def demand_of(context: Context, ledger: Ledger, requests: Iterable[NodeRequest],
 
     :param requests: the requests that are not locked.
     """
-    return Demand(_open_requests(requests, in_hand), _spare_needs(context, ledger))
+    return Demand(_open_requests(context, requests, in_hand), _spare_needs(context, ledger))
 
 
 def due_upkeep(
@@ -146,7 +147,8 @@ def observe(
     )
 
 
-def _open_requests(requests: Iterable[NodeRequest], in_hand: InHand) -> list[OpenRequest]:
+def _open_requests(context: Context, requests: Iterable[NodeRequest], in_hand: InHand) -> list[OpenRequest]:
+    pins = Pins(context)
     return [
         OpenRequest(
             id=request.id,
@@ -157,6 +159,7 @@ def _open_requests(requests: Iterable[NodeRequest], in_hand: InHand) -> list[Ope
             tenant=request.tenant_name,
             declined_by=frozenset(request.declined_by),
             tried=in_hand.tried.get(request.id, frozenset()),
+            builds=pins.of(request),
         )
         for request in requests
         if request.state == RequestState.REQUESTED and not request.broken and request.id not in in_hand.requests
@@ -181,8 +184,10 @@ def _ready(
             is_wanted = any(label in wanted for label in labels)
             standing = inherited.standing(node, now) if is_wanted else Standing.PROVED
             unseen, doubted = standing is Standing.ASKED, standing is Standing.DOUBTED
-            size = size_of(node)
-            found.append(ReadyNode(node.id, pool_id, labels, node.az, size, since, node.version, unseen, doubted))
+            size, build = size_of(node), build_of(context, node) if is_wanted else None
+            found.append(
+                ReadyNode(node.id, pool_id, labels, node.az, size, since, node.version, unseen, doubted, build)
+            )
     return found
 
 

@@ -18,6 +18,7 @@ from ....model.node import Node, NodeState
 from ....model.node_use import job_of, wanted_at
 from ....model.request import NodeRequest, RequestState
 from ..context.context import Context
+from ..context.events import follow_node
 
 
 @dataclass(eq=False)
@@ -111,6 +112,7 @@ def reuse(context: Context, accepted: AcceptedRequest, node_id: str) -> bool:
         return False
     record.allocate(node, accepted.request)
     _allocate(context, node, accepted.request)
+    follow_node(context, node, accepted.request)
     accepted.node_ids.append(node_id)
     accepted.held[node_id] = held
     return True
