@@ -36,7 +36,7 @@ MOST = {
     "nodepool_config_info": 60,
     "nodepool_request": 120,
     "nodepool_status": 130,
-    "nodepool_webapp": 250,
+    "nodepool_webapp": 256,
     "provider": 110,
     "provider_info": 100,
     "quickstart": 304,

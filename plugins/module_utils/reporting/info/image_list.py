@@ -97,8 +97,10 @@ def _provider_row(
 ) -> dict[str, Any]:
     """Return the uploads to a provider. Launchers boot the current one; the previous one is kept in case it is bad."""
     uploads = [upload for row in builds for upload in row["uploads"] if upload["provider"] == provider]
+    order = [row["id"] for row in builds]
     usable = [upload for upload in uploads if upload["state"] == UploadState.READY and upload["external_id"]]
-    usable.sort(key=lambda upload: (upload["age"] is None, upload["age"], upload["id"]))
+    # The builds are in their order, the newest first; it is not changed by the time of an upload.
+    usable.sort(key=lambda upload: (order.index(upload["build_id"]), upload["age"] is None, upload["age"], upload["id"]))
     there = list(dict.fromkeys(upload["build_id"] for upload in usable))
     unused = set(unused_builds(reading, image, provider, there, now))
     told = [trouble_with(reading, image, build_id, provider, now) for build_id in there]

@@ -125,6 +125,7 @@ def _allocate(context: Context, node: Node, request: NodeRequest) -> None:
         batch = store.batch()
         launch.taken_at, launch.job = now, job_of(request.requestor_data)
         launch.wanted_at = wanted_at(request.created_time, now)
+        launch.event_id = request.event_id
         context.save(launch, batch)
         store.nodes.write(node, batch=batch)
         if batch.send().refused() is None:
