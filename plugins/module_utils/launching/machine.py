@@ -318,6 +318,15 @@ def cleared(launch: Launch, now: float) -> None:
     _again(launch, now)
 
 
+def left_behind(launch: Launch, now: float) -> None:
+    """Record that the failed attempt's server cannot be deleted: the next attempt does not wait for that.
+
+    The server's mark stays among the superseded ones, so that the server is deleted once the cloud allows it.
+    """
+    launch.superseded.append(launch.mark)
+    cleared(launch, now)
+
+
 def failure_of(verdict: Verdict, *, fault: bool) -> Failure:
     """Return the class of a failure, which metrics and lines name.
 

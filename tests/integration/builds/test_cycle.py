@@ -168,6 +168,19 @@ def test_a_request_wakes_a_cycle_that_stays(site):
     assert len(results[0]["builds"]) == 2
 
 
+def test_a_request_that_is_withdrawn_while_it_is_served_ends_nothing(site):
+    go = site.folder / "go"
+    site.configure(image(env_vars={"FAKE_SECONDS": "100", "FAKE_GO": str(go)}), image("next"))
+    site.request()
+    with Module(site) as module:
+        site.running()
+        site.zk.delete(site.path("fake", "request-build"))
+        go.touch()
+        result = module.result()
+    assert [(one["image"], one["state"]) for one in result["builds"]] == [("fake", "ready"), ("next", "ready")]
+    assert not site.requested()
+
+
 def test_a_builder_reads_no_node_and_no_request(site, monkeypatch):
     site.configure(image())
     seen = []

@@ -73,11 +73,12 @@ def test_nodes_of_providers_that_are_not_ours_are_left_alone(site: Site):
     assert site.requestor.node(node_id) == before
 
 
-def test_a_building_node_of_a_dead_launcher_is_removed_after_a_while(site: Site):
+@pytest.mark.parametrize("state", ["init", "building"])
+def test_a_node_on_its_way_of_a_dead_launcher_is_removed_after_a_while(site: Site, state: str):
     """Nobody but its launcher can go on with it. A young one may still be about to be locked."""
     site.configure()
-    old = site.requestor.make_node("building", state_time=time.time() - 3600)
-    young = site.requestor.make_node("building")
+    old = site.requestor.make_node(state, state_time=time.time() - 3600)
+    young = site.requestor.make_node(state)
     site.run()
     assert list(site.requestor.nodes()) == [young]
     assert old not in site.requestor.nodes()

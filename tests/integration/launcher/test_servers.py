@@ -205,6 +205,17 @@ def test_boot_from_volume(site: Site):
     assert site.cloud.state()["volumes"] == 0
 
 
+def test_the_volume_of_one_label_is_not_given_to_the_next(site: Site):
+    on_volume = label("small", boot_from_volume=True, volume_size=7)
+    site.configure(provider("one", pool("main", on_volume, label("medium"))))
+    requests = [site.requestor.ask(name) for name in ("small", "medium", "small", "medium")]
+    with site.stay():
+        for request in requests:
+            site.requestor.wait_for(request)
+    volumes = [len(site.cloud.server(site.requestor.nodes_of(request)[0])["volumes"]) for request in requests]
+    assert volumes == [1, 0, 1, 0]
+
+
 # -- floating IPs -------------------------------------------------------------------------------------------------
 
 

@@ -211,6 +211,20 @@ def test_scans_that_have_ended_leave_no_connection(host: Host, scanner: Scanner,
     assert not scanner._jobs and not scanner._problem
 
 
+def test_handshakes_that_break_are_tried_again(host: Host, scanner: Scanner, results: Results) -> None:
+    """As an sshd does that is restarted while its guest boots."""
+    with socket.create_server(("127.0.0.1", host.port), reuse_port=False) as starting:
+        starting.settimeout(20.0)
+        scanner.submit(ScanJob("a", "127.0.0.1", host.port, 30.0))
+        for greeting in (b"", b"SSH-2.0-x\r\n"):
+            connection = starting.accept()[0]
+            connection.sendall(greeting)
+            connection.close()
+    host.start()
+    found = results.of("a", 40.0)
+    assert (list(found.host_keys), found.error) == (host.keys, None)
+
+
 def test_reachable_is_enough_where_no_keys_are_wanted(host: Host, scanner: Scanner, results: Results) -> None:
     with socket.create_server(("127.0.0.1", 0)) as plain:
         scanner.submit(ScanJob("plain", "127.0.0.1", plain.getsockname()[1], 10.0, want_keys=False))

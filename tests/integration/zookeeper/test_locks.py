@@ -42,6 +42,19 @@ def test_a_lock_is_kazoos_to_the_name(store, zk_client, node):
     held.release()
 
 
+def test_a_lock_that_went_with_its_record_is_forgotten(store, zk_client, node):
+    """Otherwise a launcher remembers every node that it ever deleted."""
+    held = store.nodes.lock(node.id)
+    assert store._session.held
+    batch = store.batch()
+    store.nodes.remove(node.id, held, batch)
+    batch.commit()
+    assert zk_client.exists(f"/nodepool/nodes/{node.id}") is None
+    assert not held.valid
+    held.release()
+    assert not store._session.held
+
+
 def test_a_foreign_lock_is_respected_and_waits_for_ours(store, zk_client, node):
     foreign = zk_client.Lock(f"/nodepool/nodes/{node.id}/lock")
     assert foreign.acquire(blocking=False)

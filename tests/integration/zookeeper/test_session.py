@@ -292,6 +292,16 @@ def test_reading_only_sees_the_tree_as_it_is(store, zk_chroot):
     reader.close()
 
 
+def test_a_store_that_was_never_opened_says_so(zk_chroot):
+    store = new_store(zk_chroot)
+    assert store.state != "connected"
+    with pytest.raises(StoreError):
+        store.nodes.read("0000000000")
+    with pytest.raises(StoreError):
+        store.nodes.create(Node())
+    store.close()
+
+
 def test_a_closed_store_says_so(zk_chroot):
     store = new_store(zk_chroot)
     store.open()

@@ -196,7 +196,7 @@ class Creates:
         if server.status in ENDED or server.task_state == "deleting" or not ongoing.held.valid:
             return False
         if mark in launch.superseded:
-            return True
+            return not self._removals.is_stuck(server.id)  # one that was given up may be ACTIVE, but is of no use
         # Wait for the answer to the current create first: it is likely to come, and contains more.
         slow = now - launch.asked_at >= ongoing.actor.timeouts.suspect
         return mark == launch.mark and launch.phase == Phase.CREATING and slow

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from ....clients.ssh import Scanner, ScanResult
@@ -29,11 +29,12 @@ from ....model.cloud import Server, ServerSpec
 from ....model.counters import SERVER_ACTIVE
 from ....model.errors import CloudError
 from ....model.launch import (
+    Launch,
     Phase,
     doubted_mark,
 )
 from ....model.lease import Lease, LeaseError
-from ....model.lines import Trouble
+from ....model.lines import Line, Trouble
 from ....model.node import Node, NodeState
 from ....model.own_tree import LEASES
 from ....model.reasons import Reason
@@ -298,6 +299,7 @@ class Launches:
                 lambda: self._cleared(ongoing),
                 ongoing.node.id,
                 doubted_mark(ongoing.launch),
+                lambda: self._left_behind(ongoing),
             )
         elif step is Step.FINISH:
             self._outcomes.finish(ongoing, now)
@@ -420,12 +422,18 @@ class Launches:
         self._context.account.say(Trouble(line, **ongoing.subject))
         self._context.save(launch)
 
-    def _cleared(self, ongoing: LaunchInProgress) -> None:
+    def _left_behind(self, ongoing: LaunchInProgress) -> None:
+        """Go on to the next attempt although the server of the last one still exists."""
+        line = f"node {ongoing.node.id}: goes on without waiting for the end of server {ongoing.launch.server_id}"
+        self._cleared(ongoing, machine.left_behind)
+        self._context.account.say(Line(line, **ongoing.subject))
+
+    def _cleared(self, ongoing: LaunchInProgress, cleared: Callable[[Launch, float], None] = machine.cleared) -> None:
         ongoing.busy = False
         if not self._outcomes.is_ours(ongoing):
             return
         self._context.add_tombstone(ongoing.node.id, ongoing.launch.provider)
-        machine.cleared(ongoing.launch, self._context.now())
+        cleared(ongoing.launch, self._context.now())
         self._context.save(ongoing.launch)
         ongoing.node.external_id = None
         self._context.store.nodes.write(ongoing.node)

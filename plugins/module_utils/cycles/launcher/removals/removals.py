@@ -71,6 +71,8 @@ class Removal:
     stored: dict[str, Any] = field(default_factory=dict)
     news: bool = False
     """True while the stored document is out of date."""
+    left: Callable[[], None] | None = None
+    """Called once when the removal is hopeless, by whoever does not want to wait for it any longer."""
 
     @property
     def stuck(self) -> bool:
@@ -140,18 +142,20 @@ class Removals:
         done: Callable[[], None],
         node_id: str | None = None,
         doubted: str | None = None,
+        left: Callable[[], None] | None = None,
     ) -> None:
         """Remove a server; the cycle's thread calls *done* when it is gone.
 
         :param node_id: the node that the server belongs to, for reports.
         :param doubted: the mark on a floating IP that the server may have although no answer said so; it is looked for.
+        :param left: called instead of *done* when the cloud does not delete the server. The removal goes on.
         """
         if key in self._removals:
             self._removals[key].done.append(done)
             self._removals[key].doubted = self._removals[key].doubted or doubted
             return
         began = self._context.now()
-        removal = Removal(actor, server_id, floating_ip_id, [done], node_id, doubted, began=began)
+        removal = Removal(actor, server_id, floating_ip_id, [done], node_id, doubted, began=began, left=left)
         before = self._context.store.own.get(_path(key))
         if before is not None:
             # The removal was stuck in an earlier cycle, too.
@@ -230,6 +234,8 @@ class Removals:
             if removal.server_id is not None and self._is_gone(removal):
                 self._note_time(removal, now)
                 removal.server_id = None
+            if removal.left is not None and removal.hopeless:
+                self._leave(removal, removal.left)
             if removal.floating_ip_id is not None and (
                 removal.server_id is None or removal.address_tries < STUCK_AFTER
             ):
@@ -241,7 +247,18 @@ class Removals:
             elif removal.asked_at is None or self._is_overdue(removal, removal.asked_at, now):
                 self._delete_server(removal)
 
+    def is_stuck(self, server_id: str) -> bool:
+        """Return True for a server that the cloud has not deleted in spite of several tries, also of earlier cycles."""
+        return server_id in self._removals or self._context.store.own.get(_path(server_id)) is not None
+
     # -- inside --------------------------------------------------------------------------------------------------
+
+    def _leave(self, removal: Removal, left: Callable[[], None]) -> None:
+        """Tell who waits for a hopeless removal that it need not wait, unless another one waits, too."""
+        if removal.server_id is None or removal.floating_ip_id or removal.doubted or len(removal.done) != 1:
+            return
+        removal.done, removal.left, removal.node_id = [], None, None
+        left()
 
     def _is_overdue(self, removal: Removal, asked_at: float, now: float) -> bool:
         """Return True if a delete accepted at *asked_at* had enough time and a later list still shows the server."""

@@ -59,6 +59,12 @@ def test_a_name_is_recognised_as_it_was_made():
     assert (found.image, found.build_id, found.format, found.is_image) == ("a-b", HEX, "raw", True)
 
 
+@pytest.mark.parametrize("name", ["ubuntu-24.04", "a.raw", "a.d", "a-b.qcow2"])
+def test_a_dot_in_the_name_of_an_image_is_no_ending(name):
+    found = recognise(image_file(name, HEX, "raw"))
+    assert (found.image, found.build_id, found.format) == (name, HEX, "raw")
+
+
 def test_only_logs_of_exactly_that_image_are_pruned():
     logs = [(log_file("debian", build_id(number)), float(number)) for number in range(5)]
     others = [(log_file("debian-arm", build_id(9)), 0.0), ("debian.log", 0.0), ("messages", 0.0)]

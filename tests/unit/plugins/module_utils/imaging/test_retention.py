@@ -217,6 +217,13 @@ def test_an_upload_marked_by_hand_goes_and_the_builds_stay():
     assert plan(view(None, marked)) == [("upload", 3, "cloud1", DeletionCode.ASKED)]
 
 
+def test_uploads_of_a_marked_build_go_although_its_builder_is_gone():
+    """Its files are on the disk of whoever built it; the images in the cloud need nobody there."""
+    theirs = build(3, BuildState.DELETING, builder_id=THEM)
+    seen = view(None, state(build(1, age=9), build(2, age=5), theirs, uploads=[upload(2), upload(3)]))
+    assert plan(seen) == [("upload", 3, "cloud1", DeletionCode.ASKED)]
+
+
 def test_an_image_that_left_the_configuration_goes_altogether():
     seen = view(config(["other"], {"cloud1": ["other"]}), three())
     assert plan(seen) == [

@@ -139,6 +139,19 @@ def test_a_node_created_and_deleted_at_once_leaves_nothing(server, feed):
     assert feed.tree.names("/nodepool/nodes") == ["1"]
 
 
+def test_a_record_that_vanishes_during_the_walk_ends_nothing(told):
+    server = Server({"/nodepool/nodes": (b"", 1), "/nodepool/nodes/1": (b"one", 2), "/nodepool/nodes/2": (b"two", 3)})
+    feed = CacheSync(server, Tree(), told.append)  # type: ignore[arg-type]
+    feed.start(watch=True)
+    while "/nodepool/nodes/1" not in server.read_paths:
+        if any("/nodepool/nodes/1" in repr(request) for request, _answer in server.asked):
+            server.content.pop("/nodepool/nodes/1", None)  # listed, and gone before it is read
+        server.answer()
+    server.settle()
+    assert feed.wait(0) and feed.problem is None
+    assert feed.tree.names("/nodepool/nodes") == ["2"]
+
+
 def test_locks_are_followed_without_reading(server, feed, told):
     for path in ("/nodepool/nodes/1/lock", "/nodepool/nodes/1/lock/a__lock__0000000000"):
         server.on_event(CREATED, path)

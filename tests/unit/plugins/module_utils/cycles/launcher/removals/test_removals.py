@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudConflict, CloudUnavailable
-from tests.support.virtual_cloud import Machine, Timing
+from tests.support.virtual_cloud import Fate, Machine, Timing
 from tests.support.world import Habit, World, one_provider
 
 DELETE = "DELETE /servers/{id}"
@@ -52,6 +52,43 @@ def test_a_server_that_stays_is_reported_and_tried_ever_more_rarely():
         assert sum(1 for _unused, kind in cycle.clients[0].calls if kind == "GET /servers/detail") - listings <= 40
         assert stuck(cycle)[0]["since"] == entry["since"]
         assert kinds(cycle)[FORCE] == 1  # refused for good
+
+
+@pytest.mark.parametrize("fate", [Fate("ERROR", "libvirt exploded", 1.0), Fate(reachable=False)], ids=["error", "mute"])
+def test_a_failed_server_that_cannot_be_deleted_does_not_keep_its_launch_from_the_next_attempt(fate: Fate):
+    fates, first = [fate], "server-000001"
+    with World(one_provider(), clouds={"east": {"undying": lambda machine: machine.id == first}}) as world:
+        cloud = world.clouds["east"]
+        cloud.fate = lambda machine: fates.pop() if fates else Fate()
+        cycle = world.start(duration=3000)
+        request = world.request("small")
+        assert world.run(1500, until=lambda: world.state(request) == "fulfilled")
+        (node,) = world.nodes()
+        assert node.external_id in cloud.machines and node.external_id != first
+        assert kinds(cycle)["POST /servers"] == 2 and first in cloud.machines
+        assert [entry["server"] for entry in stuck(cycle)] == [first]
+        # It goes when the cloud lets it go, and the node stays.
+        cloud.undying = lambda machine: False
+        assert world.run(1200, until=lambda: first not in cloud.machines)
+        assert world.run(1500, until=lambda: stuck(cycle) == [])
+        assert list(cloud.machines) == [node.external_id] and world.state(request) == "fulfilled"
+
+
+def test_the_next_cycle_deletes_what_a_launch_has_left_behind_and_never_takes_it():
+    fates, first = [Fate(reachable=False)], "server-000001"
+    with World(one_provider(), clouds={"east": {"undying": lambda machine: machine.id == first}}) as world:
+        cloud = world.clouds["east"]
+        cloud.fate = lambda machine: fates.pop() if fates else Fate(boot=200.0)
+        cycle = world.start(duration=3000)
+        request = world.request("small")
+        assert world.run(1500, until=lambda: kinds(cycle)["POST /servers"] == 2)
+        cycle.kill()
+        cloud.undying = lambda machine: False
+        world.start(duration=3000)
+        assert world.run(1500, until=lambda: world.state(request) == "fulfilled")
+        (node,) = world.nodes()
+        assert node.external_id != first
+        assert world.run(1500, until=lambda: list(cloud.machines) == [node.external_id])
 
 
 def test_a_cloud_that_is_busy_with_deletions_is_asked_once_for_each():

@@ -315,6 +315,46 @@ def test_what_one_provider_cannot_launch_the_other_does():
         assert cycle.account.failed == {}
 
 
+def test_a_node_that_vanishes_as_it_is_freed_keeps_no_other_from_it():
+    with World(one_provider()) as world:
+        world.start()
+        request = world.request("small", "small")
+        assert world.run(60, until=lambda: world.state(request) == "fulfilled")
+        gone, left = world.nodes()
+        world.keeper.lag = 0.5  # the cycle learns of both too late
+        world.store.requests.delete(request)
+        world.store.nodes.delete(gone.id)
+        assert world.run(30, until=lambda: world.store.nodes.read(left.id).allocated_to is None)
+        assert world.store.nodes.read(gone.id) is None
+        other = world.request("small")
+        assert world.run(60, until=lambda: other in world.fulfilled)
+
+
+def test_a_request_that_is_withdrawn_as_it_is_declined_harms_nobody():
+    with World(one_provider()) as world:
+        world.keeper.lag = 0.5
+        cycle = world.start()
+        world.run(5)
+        requests = [world.request("nobody-has-this") for _unused in range(5)]
+        for number, request in enumerate(requests):
+            world.agenda.after(0.1 * number, lambda request=request: world.store.requests.delete(request))
+        good = world.request("small")
+        assert world.run(60, until=lambda: good in world.fulfilled)
+        assert world.keeper.names["/nodepool/requests-lock"] <= {good}
+        assert not [line for _when, line in cycle.lines if "unexpected" in line or "new session" in line]
+
+
+def test_a_launch_that_failed_for_good_gives_its_place_back():
+    with World(one_provider(max_servers=1)) as world:
+        world.clouds["east"].fate = lambda machine: (
+            Fate("ERROR", "Image 1 is unacceptable", 1.0) if machine.flavor.name == "large" else Fate()
+        )
+        world.start()
+        bad, good = world.request("large"), world.request("small")
+        assert world.run(900, until=lambda: world.state(bad) == "failed")
+        assert world.run(300, until=lambda: good in world.fulfilled)
+
+
 def test_other_keys_of_a_request_survive():
     with World(one_provider()) as world:
         request = world.request("small", extra={"of_somebody": [1]})
