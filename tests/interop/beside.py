@@ -161,14 +161,27 @@ def trespasses(world: World) -> list[str]:
 
 
 def failures(world: World) -> dict[str, list[str]]:
-    """Request → the labels of each request that has ever failed."""
-    changes = TransactionLog(world.site.zookeeper.directory / "data", world.site.chroot).changes()
+    """Request → its labels, of each request that has failed although a pool that offers them had not declined it.
+
+    What a launcher of Nodepool declines for itself is its own business: it does so when it wakes up after its session
+    has ended, and its nodes have failed thereby. If nobody else has the label, the request has failed with that.
+    """
+    changes = list(TransactionLog(world.site.zookeeper.directory / "data", world.site.chroot).changes())
+    offered: dict[str, set[str]] = {}
+    for change in changes:
+        if change.path.startswith(f"{COMPONENTS}/pool/") and change.kind in (CREATE, SET):
+            pool = _document(change.data)
+            offered[str(pool.get("id"))] = set(pool.get("supported_labels") or ())
     failed: dict[str, list[str]] = {}
     for change in changes:
         if change.path.startswith("/nodepool/requests/") and change.kind in (CREATE, SET):
             record = _document(change.data)
             if record.get("state") == "failed" and record.get("requestor") != "NodePool:min-ready":
-                failed[change.path.rpartition("/")[2]] = record["node_types"]
+                labels, declined = set(record["node_types"]), set(record["declined_by"])
+                able = {ident for ident, names in offered.items() if labels <= names}
+                ours = {ident for ident in able if ident.startswith("stackci-")}
+                if not (able - ours) & declined or not ours <= declined:
+                    failed[change.path.rpartition("/")[2]] = record["node_types"]
     return failed
 
 

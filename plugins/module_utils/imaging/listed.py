@@ -63,11 +63,12 @@ class OtherBuilders:
     """The other builders of the tree.
 
     *listed*: what those list that work with this collection. *hosts*: the short host names of live builders that do not
-    tell what they list, as Nodepool's.
+    tell what they list, as Nodepool's. *alive*: the ids of those of which a cycle runs.
     """
 
     listed: tuple[Listed, ...] = ()
     hosts: frozenset[str] = field(default_factory=frozenset)
+    alive: frozenset[str] = field(default_factory=frozenset)
 
     def list_image(self, image: str) -> bool:
         """Return True when one of them builds the image."""

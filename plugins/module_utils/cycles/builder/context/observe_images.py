@@ -110,11 +110,12 @@ def other_builders(store: Store, own_ids: Collection[str], now: float) -> OtherB
     :param own_ids: the present and former ids of this builder.
     """
     found = [(note.builder_id, note.listed) for note in _builder_notes(store) if note.lists_still(now)]
-    for document in live_builders(store).values():
-        found.append((text(document.get("builder_id")) or "", Listed.from_document(document)))
+    live = [(text(one.get("builder_id")) or "", Listed.from_document(one)) for one in live_builders(store).values()]
+    found += live
     listed = [each for builder_id, each in found if builder_id not in own_ids]
     silent = {host.partition(".")[0] for host, version in store.components.builders() if version != VERSION}
-    return OtherBuilders(tuple(dict.fromkeys(listed)), frozenset(silent - {""}))
+    alive = frozenset(builder_id for builder_id, _listed in live)
+    return OtherBuilders(tuple(dict.fromkeys(listed)), frozenset(silent - {""}), alive)
 
 
 def image_state(store: Store, name: str, providers: Iterable[str]) -> ImageState:

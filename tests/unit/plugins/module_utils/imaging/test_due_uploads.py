@@ -14,6 +14,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_uploa
     missing_first,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.image_snapshot import ImageState
+from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.listed import OtherBuilders
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.notes import Failures
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import BuildState, UploadState
 from tests.support.image_views import NOW, THEM, build, build_id, config, files, later, upload, view
@@ -105,7 +106,9 @@ def test_whoever_has_the_file_uploads():
     assert case(former).code == UploadCode.NO_FILE
     theirs = view(None, state(build(1, builder_id=THEM, builder="them.example.org")))
     assert case(theirs).code == UploadCode.ELSEWHERE
-    assert "them.example.org" in case(theirs).reason
+    assert case(theirs).reason == "its files are on the builder them.example.org, of which no cycle runs now"
+    for others in (OtherBuilders(alive=frozenset({THEM})), OtherBuilders(hosts=frozenset({"them"}))):
+        assert case(replace(theirs, others=others)).reason == "its files are on the builder them.example.org"
     assert case(replace(ours, files=None)).code == UploadCode.ELSEWHERE
     only_checksums = [file for file in files(1, "qcow2") if not file.is_image]
     assert case(replace(ours, files=only_checksums)).code == UploadCode.NO_FILE

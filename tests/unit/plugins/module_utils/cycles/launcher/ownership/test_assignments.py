@@ -245,6 +245,30 @@ def test_the_limit_of_a_tenant_is_never_exceeded_by_several_hosts(lag, seed):
         assert most == [8]
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_a_limit_of_25_is_never_26_while_three_hosts_come_and_go(seed):
+    document = several(*PROVIDERS, **{"tenant-resource-limits": [{"tenant-name": "t", "max-servers": 25}]})
+    with World(document, lag=0.2, seed=seed) as world:
+        cycles = {host: world.start(host=host) for host in HOSTS}
+        assert even(world, *cycles.values())
+        most = largest(world, lambda node: node.tenant_name == "t" and node.state != "deleting")
+        habit = Habit(work=lambda chance: chance.uniform(5, 30))
+        for number in range(120):
+            name = PROVIDERS[number % len(PROVIDERS)]
+            world.agenda.after(world.random.uniform(0, 40), partial(_of_tenant, world, habit, name))
+        for host in HOSTS[1:]:
+            world.run(10)
+            cycles[host].kill()
+            world.run(5)
+            cycles[host] = world.start(host=host)
+        assert world.run(1800, lambda: len(world.fulfilled) == 120)
+        assert most == [25]
+
+
+def _of_tenant(world, habit, name):
+    world.request("small", tenant_name="t", habit=habit, provider=name)
+
+
 def test_a_launcher_that_is_alone_needs_no_turn_and_gives_way_to_another_one():
     limits = [{"tenant-name": "t", "max-servers": 8}]
     with World(several("p1", "p2", **{"tenant-resource-limits": limits})) as world:
