@@ -8,7 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudRefused
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.known_answers import Answer
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
+    CloudAuthError,
+    CloudError,
+    CloudRefused,
+)
 from tests.support.world import Cycle, World
 
 CREATE = "POST /servers"
@@ -19,6 +24,10 @@ NO_ADDRESS = (
 )
 
 TENANT: dict[str, Any] = {"dynamic-instance-properties": {"tenant": "{request.tenant_name}"}}
+
+
+TOGETHER = 5.0
+"""Seconds within which servers are made together: the first of them needs some until it fails."""
 
 
 def creates(cycle: Cycle) -> list[float]:
@@ -37,9 +46,25 @@ def most_within(moments: list[float], seconds: float) -> int:
     return max((sum(1 for other in moments if 0 <= other - one < seconds) for one in moments), default=0)
 
 
+def apart(moments: list[float]) -> list[float]:
+    """Return when servers were made, with those that were made together as one."""
+    found: list[float] = []
+    for moment in sorted(moments):
+        if not found or moment - found[-1] >= TOGETHER:
+            found.append(moment)
+    return found
+
+
 def refusing(text: str, status: int = 400) -> Any:
     message = f"POST /servers was answered with {status}: {text}"
     return lambda: CloudRefused(message, call=CREATE, status=status, error_type="badRequest")
+
+
+def answered(answer: Answer) -> CloudError:
+    """Return the error of a call that was answered so."""
+    kind = CloudAuthError if answer.status == 401 else CloudRefused
+    text = f"{answer.call} was answered with {answer.status}: {answer.text}"
+    return kind(text, call=answer.call, status=answer.status, error_type=answer.error_type)
 
 
 def guard(world: World, refuses: Callable[[Any], Any]) -> None:

@@ -20,6 +20,14 @@ FAILURES = 5
 FIRST = 60.0
 MOST = 900.0
 MOST_WITNESSES = 10
+TRIAL = 60.0
+"""Seconds for which one launch alone tries a breaker that was open, unless it ends before."""
+MOST_IN, WINDOW = 6, 120.0
+"""Number of failed launches within so many seconds after which nothing is launched until the first of them is older."""
+FREE = 3
+"""Number of failed launches within the window from which on further tries are spaced, and made one at a time."""
+SPACE = 24.0
+"""Seconds between such tries."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +61,8 @@ class Breaker(Stored):
 
     *place*, *tenant*: the pool and label, and the tenant, that all failures share; "" if they share none. Only launches
     with both are held up. *spared*: another launch with the same image and flavor has succeeded since.
+
+    *recent*: when the latest failures were, at most MOST_IN. *trial*: it was open, and one launch tries until *until*.
     """
 
     failures: int = 0
@@ -66,6 +76,8 @@ class Breaker(Stored):
     place: str = ""
     tenant: str = ""
     spared: bool = False
+    recent: list[float] = field(default_factory=list)
+    trial: bool = False
 
     def failed(self, sign: Sign, now: float, needed: int | None = None) -> Breaker:
         """Return the breaker after one more failure. Launches under way when it opened do not keep it open longer.
@@ -89,14 +101,20 @@ class Breaker(Stored):
             prints=prints,
             place=self._shared(sign, self.place, sign.place),
             tenant=self._shared(sign, self.tenant, sign.tenant),
+            recent=self.met(now).recent,
+            trial=False,
         )
-        if now < self.until:
+        if now < self.until and not self.trial:
             return known
         failures, needed = self.failures + 1, FAILURES if needed is None else needed
         if failures < needed or not (sign.owner in (IMAGE, LABEL) or len(witnesses) > 1):
             return replace(known, failures=failures)
         pause = backoff(failures - needed + 1, first=FIRST, most=MOST)
         return replace(known, failures=failures, until=now + pause)
+
+    def met(self, now: float) -> Breaker:
+        """Return the breaker after one more failure that counts only for the spaces between tries."""
+        return replace(self, recent=[*self.recent, now][-MOST_IN:])
 
     def _shared(self, sign: Sign, before: str, there: str) -> str:
         return there if sign.sent and (not self.failures or before == there) else ""
@@ -122,9 +140,43 @@ class Breaker(Stored):
         return bool(self.failures) and now - self.last < MOST
 
     def as_of(self, now: float) -> Breaker:
-        """Return the breaker without an *until* too far ahead: the clock that it was stored by may have been wrong."""
-        return replace(self, until=believed(self.until, now, MOST))
+        """Return the breaker without times too far ahead: the clock that it was stored by may have been wrong."""
+        recent = [moment for moment in self.recent if moment <= now]
+        return replace(self, until=believed(self.until, now, MOST), recent=recent)
 
     def is_open(self, now: float) -> bool:
         """True while nothing may be launched."""
-        return now < self.until
+        return now < self.opens_at(now)
+
+    def opens_at(self, now: float) -> float:
+        """Return when something may be launched again: not while MOST_IN failures are within the window."""
+        lately = self._lately(now)
+        full = len(lately) >= MOST_IN and self.until > 0
+        return max(self.until, lately[-MOST_IN] + WINDOW) if full else self.until
+
+    def is_half_open(self, now: float) -> bool:
+        """True when one launch must show first that others may follow."""
+        return self.until > 0 and not self.is_open(now)
+
+    def tried(self, now: float) -> Breaker:
+        """Return the breaker while one launch tries whether it may be closed."""
+        return replace(self, until=now + TRIAL, trial=True)
+
+    def retry_at(self, now: float) -> float:
+        """Return when a launch that has failed for its image may be tried again.
+
+        The first failures cost no time. Then tries are spaced, so that all launches of an image and flavor together
+        cost no more than MOST_IN failures in the window, with one for the trial of the breaker.
+        """
+        lately = self._lately(now)
+        if len(lately) < FREE:
+            return now
+        full = lately[1 - MOST_IN] + WINDOW if len(lately) >= MOST_IN - 1 else now
+        return max(full, lately[-1] + SPACE)
+
+    def is_spaced(self, now: float) -> bool:
+        """True while launches that have failed for their image are tried one at a time."""
+        return len(self._lately(now)) >= FREE
+
+    def _lately(self, now: float) -> list[float]:
+        return [moment for moment in self.recent if 0 <= now - moment < WINDOW]

@@ -71,7 +71,9 @@ class Shape:
         if kind == REACH:
             return f"{ANSWERING}{networks}" + (f"{_ZONE}{zone}" if zone else "")
         if kind == ALLOWED:
-            return f"{_RIGHT} of {self.flavor}{_IMAGE}{self.image}"
+            # What is forbidden may be the network.
+            there = f" in {', '.join(self.networks)}" if self.networks else ""
+            return f"{_RIGHT} of {self.flavor}{_IMAGE}{self.image}{there}"
         if kind in (SUCCESS, SUCCESS_THERE):
             there = f"{_ZONE}{zone}" if zone and kind == SUCCESS_THERE else ""
             return f"success with creates of {self.flavor}{_IMAGE}{self.image}{there}"

@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ....launching.breaking import Breaker, Sign
+from ....launching.breaking import SPACE, Breaker, Sign
 from ....model import owner, reasons
 from ....model.config.types import Pool, PoolLabel
 from ....model.lines import Trouble
@@ -36,8 +36,19 @@ class Breakers:
             line = f"{provider}: launches of {image} with flavor {flavor} failed {after.failures} times in a row:"
             whose = f" for one tenant's requests for {after.place or 'any label'}" if after.tenant else ""
             whose = whose or (f" for {after.place}" if after.place else "")
-            line += f" none{whose} for {after.until - now:.0f} s; last: {sign.text}"
+            line += f" none{whose} for {after.opens_at(now) - now:.0f} s; last: {sign.text}"
             self._context.account.say(Trouble(line, provider=provider, image=image))
+
+    def denied(self, provider: str, image: str, flavor: str) -> None:
+        """Note a create for an image that nova does not find: it counts only for the spaces between tries."""
+        now = self._context.now()
+        self._change(provider, _key(image, flavor), now, lambda breaker: (breaker or Breaker()).met(now))
+
+    def request_failed(self, provider: str, image: str, flavor: str, sign: Sign) -> None:
+        """Count a create that was refused for the data of a tenant's request, where only that tenant can be held up."""
+        known = self.known(provider).get(_key(image, flavor))
+        if sign.tenant and (known is None or not known.failures or known.tenant == sign.tenant):
+            self.failed(provider, image, flavor, sign)
 
     def label_failed(self, provider: str, pool: str, label: str, sign: Sign) -> None:
         """Note that the cloud refused what this pool's label asks for: it is not asked for again for a while."""
@@ -97,12 +108,35 @@ class Breakers:
             "image": image,
             "flavor": flavor,
             "count": breaker.failures,
-            "seconds": round(breaker.until - now),
+            "seconds": round(breaker.opens_at(now) - now),
             "text": breaker.text,
             "owner": breaker.owner,
             "tenant": breaker.tenant,
         }
         return Reason(reasons.BREAKER, figures)
+
+    def begin_trial(
+        self, provider: str, image: str, flavor: str, place: str, tenant: str, print_of: Callable[[], str]
+    ) -> None:
+        """Note that a launch is sent. If its breaker was open, others wait until it has shown what follows."""
+        now, key = self._context.now(), _key(image, flavor)
+        breaker = self._known(provider, now).get(key)
+        if breaker is None or not breaker.is_half_open(now) or not breaker.concerns(place, tenant):
+            return
+        if not breaker.is_corrected(place, print_of()):
+            self._change(provider, key, now, lambda known: known.tried(now) if known is not None else None)
+
+    def defers(self, provider: str, image: str, flavor: str, *, beside: bool) -> float:
+        """Return until when a launch that has failed for its image must wait; 0 if it may be tried now.
+
+        :param beside: another launch with the same image and flavor is being tried.
+        """
+        now = self._context.now()
+        breaker = self._known(provider, now).get(_key(image, flavor))
+        if breaker is None:
+            return 0.0
+        at = breaker.retry_at(now)
+        return at if at > now else now + SPACE if beside and breaker.is_spaced(now) else 0.0
 
     def result(self) -> dict[str, dict[str, dict[str, Any]]]:
         """Return the open breakers by provider and "image/flavor", for the result."""

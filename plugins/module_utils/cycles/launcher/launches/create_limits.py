@@ -11,12 +11,15 @@ from ....launching.retiring import retirement
 from ....model import owner, reasons
 from ....model.launch import Phase
 from ....model.reasons import Reason
+from ....model.resources import FLOATING_IPS
 from ..context.context import Context
 from ..context.ledger import size_of
 from .gates import Gates
 from .launch_in_progress import LaunchesInProgress, LaunchInProgress, pool_id_of
 from .signs import print_of_launch
 
+MOST_DEFERRED = 8
+"""Launches with one image and flavor that wait for another try after it failed; further ones give up their room."""
 RETRIED = frozenset({Phase.QUEUED, Phase.UNCLEAR, Phase.ADDRESSING, Phase.CLEARING})
 """The phases in which a launch waits for its next attempt, or for what became of the latest one."""
 
@@ -75,6 +78,26 @@ class CreateLimits:
         )
         return next((reason for resource, reason in frozen.items() if need[resource] > room[resource]), None)
 
+    def begin_trial(self, ongoing: LaunchInProgress) -> None:
+        """Note that its create is sent: while a breaker is tried, others with its image and flavor wait."""
+        launch = ongoing.launch
+        if launch.attempt > 1 and launch.owner != owner.UNKNOWN:
+            return
+        place, image = f"{launch.pool}/{launch.label}", ongoing.label.image_name
+        self._gates.breakers.begin_trial(
+            launch.provider, image, ongoing.flavor, place, ongoing.tenant, lambda: print_of_launch(ongoing)
+        )
+
+    def is_deferred(self, ongoing: LaunchInProgress) -> bool:
+        """Return True, and note until when, if a launch that has failed for its image must wait for another try."""
+        launch = ongoing.launch
+        if not ongoing.failed_for_image:
+            return False
+        beside = any(one.is_on_its_way for one in self._in_progress.like(ongoing))
+        until = self._gates.breakers.defers(launch.provider, ongoing.label.image_name, ongoing.flavor, beside=beside)
+        launch.not_before = max(launch.not_before, until)
+        return until > 0
+
     def narrow(self, ongoing: LaunchInProgress) -> Reason | None:
         """Return why a narrow resource that it needs is frozen, or is being tried by another launch."""
         freezes, pool_id = self._gates.freezes, pool_id_of(self._context, ongoing)
@@ -85,6 +108,21 @@ class CreateLimits:
         allowed = freezes.trials(pool_id, self._in_progress.needed(ongoing.key, ongoing.witness))
         beside, best = self._in_progress.tried_beside(ongoing), one_of_each(wanted, allowed)
         return next((frozen[name] for kin, name in best.items() if allowed.get(name, 0) <= beside[kin]), None)
+
+    def may_float(self, ongoing: LaunchInProgress) -> bool:
+        """Return True if a floating IP may be asked for now.
+
+        After a refusal that is not before the freeze ends or one was given back, and then one server asks at a time.
+        """
+        freezes, pool_id = self._gates.freezes, pool_id_of(self._context, ongoing)
+        if not freezes.refuses_lately(pool_id, FLOATING_IPS):
+            return True
+        if FLOATING_IPS in freezes.in_force(pool_id):
+            room = freezes.room(pool_id, ongoing.actor, ongoing.actor.usage.in_cloud)
+            if room[FLOATING_IPS] < 1:
+                return False
+        mates = (one for one in self._in_progress.values() if one is not ongoing and one.key == ongoing.key)
+        return not any(one.launch.phase == Phase.ADDRESSING and one.busy for one in mates)
 
     def hindrance(self, ongoing: LaunchInProgress, now: float) -> Reason | None:
         """Return why the launch makes no progress now; None if it does, or may at any moment.
@@ -109,7 +147,9 @@ class CreateLimits:
     def is_stuck(self, ongoing: LaunchInProgress, now: float) -> bool:
         """Return True if the launch makes no progress because its pool is frozen or its provider is dead."""
         if ongoing.launch.phase == Phase.QUEUED:
-            return self.held_up(ongoing) is not None
+            before = [one for one in self._in_progress.like(ongoing) if one.failed_for_image and one.is_queued]
+            many = sum(one.node.id < ongoing.node.id for one in before) >= MOST_DEFERRED
+            return (many and ongoing.failed_for_image) or self.held_up(ongoing) is not None
         timeouts = ongoing.actor.timeouts
         bound = timeouts.stuck if ongoing.launch.server_id is None else timeouts.stuck_with_server
         return is_dead(ongoing.actor.health.standing(now), bound)

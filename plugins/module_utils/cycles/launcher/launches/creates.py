@@ -85,6 +85,8 @@ class Creates:
     def _refused(self, ongoing: LaunchInProgress, error: CloudError, now: float) -> None:
         if lost_its_image(ongoing, error, now):
             self._outcomes.fail(ongoing, Failure.IMAGE, str(error), now, Verdict(owner.IMAGE))
+            ongoing.denied_image = ongoing.launch.cloud_image_id
+            self._gates.breakers.denied(ongoing.launch.provider, ongoing.label.image_name, ongoing.flavor)
             renew_image(self._context, ongoing, now)
             return
         if not error.unclear:

@@ -12,6 +12,7 @@ from typing import Any
 
 from ....launching.freezing import (
     LONGEST,
+    TWO_MINUTES,
     Window,
     accepted,
     careful,
@@ -216,6 +217,12 @@ class Freezes:
             for resource, freeze in self.of(pool_id, now).items()
             if now < freeze.until and not is_narrow(resource)
         }
+
+    def refuses_lately(self, pool_id: str, resource: str) -> bool:
+        """Return True if the cloud refused the resource so lately that the latest freeze may just have ended."""
+        now = self._context.now()
+        freeze = self.of(pool_id, now).get(resource)
+        return freeze is not None and bool(freeze.refusals) and now - freeze.refusals[-1] < LONGEST + TWO_MINUTES
 
     def any_at(self, provider: str) -> bool:
         """Return True while a pool of the provider is frozen: then it is useful to look often for room."""

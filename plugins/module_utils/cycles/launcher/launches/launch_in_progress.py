@@ -24,7 +24,7 @@ from ....model.image import build_of_path
 from ....model.launch import Launch, Phase
 from ....model.lines import Line, Subject
 from ....model.node import Node
-from ....model.owner import UNKNOWN
+from ....model.owner import IMAGE, UNKNOWN
 from ....model.reasons import Reason
 from ....model.request import NodeRequest
 from ....model.resources import Resources, total
@@ -62,6 +62,8 @@ class LaunchInProgress:
     ended: Ended | None = None
     """Called with the batch of the last writes when the launch of a request is ready or failed; must send the batch."""
     busy: bool = False
+    denied_image: str | None = None
+    """The id of the image that nova did not find at the latest attempt."""
     list_seen: float = 0.0
     """UNIX time at which the server list was asked for that this launch has last evaluated."""
     host_keys: tuple[str, ...] = ()
@@ -161,6 +163,15 @@ class LaunchInProgress:
     def fails_unexplained(self) -> bool:
         """True for a launch that waits for its next attempt, and nobody knows why its latest one failed."""
         return self.launch.phase == Phase.QUEUED and self.launch.owner == UNKNOWN and bool(self.launch.failures)
+
+    @property
+    def failed_for_image(self) -> bool:
+        """True for a launch of which an attempt failed for its image or flavor, and that has not begun the next one.
+
+        Not if it has another image now, and did not fail for the new one.
+        """
+        again = bool(self.launch.failures) or self.denied_image == self.launch.cloud_image_id is not None
+        return self.launch.phase == Phase.QUEUED and self.launch.owner == IMAGE and again
 
     @property
     def has_news(self) -> bool:
@@ -342,8 +353,18 @@ class LaunchesInProgress(dict[str, LaunchInProgress]):
         return Counter(family(name) for one in trying for name in one.narrow)
 
     def queued(self) -> Counter[tuple[str, str]]:
-        """Return (provider, pool) → number of launches whose create is not sent yet."""
-        return Counter(ongoing.key for ongoing in self.values() if ongoing.launch.phase == Phase.QUEUED)
+        """Return (provider, pool) → number of launches whose create is not sent yet.
+
+        Those that wait after a failure of their image do not count: they would keep others away.
+        """
+        queued = (one for one in self.values() if one.launch.phase == Phase.QUEUED and not one.failed_for_image)
+        return Counter(one.key for one in queued)
+
+    def like(self, ongoing: LaunchInProgress) -> list[LaunchInProgress]:
+        """Return the other launches at its provider with the same image and flavor."""
+        kind = (ongoing.label.image_name, ongoing.flavor)
+        others = (one for one in self.of(ongoing.actor) if one is not ongoing)
+        return [one for one in others if (one.label.image_name, one.flavor) == kind]
 
     def to_float(self) -> set[str]:
         """Return the ids of the nodes that will most likely need a floating IP."""

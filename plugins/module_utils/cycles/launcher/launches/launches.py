@@ -215,8 +215,10 @@ class Launches:
                 room = lane.has_room(sending[name], ongoing.actor.provider.max_concurrency)
                 few = creating[ongoing.key] < at_once[ongoing.key]
                 stays = name != context.leaving
-                if room and few and stays and not self._create_limits.held_up(ongoing):
+                limits, free = self._create_limits, room and few and stays
+                if free and not limits.held_up(ongoing) and not limits.is_deferred(ongoing):
                     creating[ongoing.key] += 1
+                    limits.begin_trial(ongoing)
                     spec = prepare_create(self._context, ongoing, now)
                     if isinstance(spec, Unfit):
                         verdict = Verdict(spec.owner, wrong=spec.field)
@@ -279,13 +281,17 @@ class Launches:
         if step is Step.WATCH:
             self._feed(ongoing, now)
         elif step is Step.ADDRESS:
+            if not self._create_limits.may_float(ongoing):
+                return
             ongoing.busy = True
             server = ongoing.actor.view.servers.get(ongoing.launch.server_id or "")
             if server is None:
                 ongoing.busy = False
                 self._outcomes.fail(ongoing, Failure.FAULT, text_of(None, Failure.FAULT), now, UNKNOWN)
                 return
-            self._addressing.want(ongoing.launch, ongoing.actor, server, lambda error: self._addressed(ongoing, error))
+            self._addressing.want(
+                ongoing.launch, ongoing.actor, server, lambda error: self._addressed(ongoing, error, now)
+            )
         elif step is Step.SCAN:
             self._reaching.begin(ongoing, self._context.store.batch())
         elif step is Step.CLEAR:
@@ -393,7 +399,7 @@ class Launches:
         else:
             batch.send_later()
 
-    def _addressed(self, ongoing: LaunchInProgress, error: CloudError | None) -> None:
+    def _addressed(self, ongoing: LaunchInProgress, error: CloudError | None, asked_at: float) -> None:
         now = self._context.now()
         ongoing.busy = False
         if not self._outcomes.is_ours(ongoing):
@@ -401,7 +407,7 @@ class Launches:
         if error is not None:
             verdict = of_error(error, self._outcomes.seen_by(ongoing, now))
             if verdict.owner == owner.CAPACITY:
-                self._without_address(ongoing, error, verdict, now)
+                self._without_address(ongoing, error, verdict, now, asked_at)
                 return
             failure = machine.failure_of(verdict, fault=False)
             self._outcomes.fail(ongoing, failure, f"floating IP: {error}", now, verdict)
@@ -411,12 +417,13 @@ class Launches:
         machine.addressed(ongoing.launch, ongoing.launch.floating_ip_id or "", ongoing.launch.floating_address, now)
         self._context.save(ongoing.launch)
 
-    def _without_address(self, ongoing: LaunchInProgress, error: CloudError, verdict: Verdict, now: float) -> None:
+    def _without_address(
+        self, ongoing: LaunchInProgress, error: CloudError, verdict: Verdict, now: float, asked_at: float
+    ) -> None:
         """Make a launch wait with its server because no floating IP is left; freeze the pool for floating IPs."""
         launch = ongoing.launch
         counted, _unused = split(verdict.resources)
-        sent_at = launch.active_at or launch.started
-        self._outcomes.quota_refused(ongoing, counted or [FLOATING_IPS], str(error), sent_at)
+        self._outcomes.quota_refused(ongoing, counted or [FLOATING_IPS], str(error), asked_at)
         machine.address_refused(launch, str(error), now, self._context.random)
         line = f"node {ongoing.node.id}: no floating IP is available, waiting: {error}"
         self._context.account.say(Trouble(line, **ongoing.subject))

@@ -142,7 +142,7 @@ class Outcomes:
         refused = failure is Failure.REFUSED and launch.server_id is None
         if refused and verdict.owner in (owner.UNKNOWN, owner.ACCOUNT):
             self._zones.refused(ongoing, text, now)
-            verdict = self._in_its_zone(ongoing, verdict)
+            verdict = self._as_before(ongoing, verdict)
         if verdict.resources or COURSES[verdict.owner].freezes:
             self._freeze(ongoing, verdict, text, failing)
         elif failure is Failure.REFUSED:
@@ -169,11 +169,11 @@ class Outcomes:
         if launch.phase == Phase.FAILED:
             self.give_up(ongoing, now)
 
-    def _in_its_zone(self, ongoing: LaunchInProgress, verdict: Verdict) -> Verdict:
-        """Return the verdict on a refusal in no known words: a zone that was known not to work still does not."""
+    def _as_before(self, ongoing: LaunchInProgress, verdict: Verdict) -> Verdict:
+        """Return the verdict on a refusal in no known words: a zone or right that was known to lack still does."""
         known = self._gates.freezes.narrow(pool_id_of(self._context, ongoing))
-        failing = ongoing.shape.narrow_name(ZONE, ongoing.launch.az) in known
-        return replace(verdict, resources=(*verdict.resources, ZONE)) if failing else verdict
+        lacking = [kind for kind in (ZONE, ALLOWED) if ongoing.shape.narrow_name(kind, ongoing.launch.az) in known]
+        return replace(verdict, resources=tuple(dict.fromkeys((*verdict.resources, *lacking))))
 
     def _freeze(self, ongoing: LaunchInProgress, verdict: Verdict, text: str, failing: Resources | None) -> None:
         counted, narrow = split(verdict.resources)
@@ -197,10 +197,14 @@ class Outcomes:
         """Count the failure in the breaker of those whose fault it may be."""
         launch, breakers = ongoing.launch, self._gates.breakers
         by_signs = verdict.owner == owner.CLOUD and failure in (Failure.FAULT, Failure.REFUSED)
-        if not (machine.counts(failure, verdict.owner) or by_signs) or verdict.owner == owner.REQUEST:
+        if not (machine.counts(failure, verdict.owner) or by_signs):
             return
-        sent = failure is Failure.REFUSED and verdict.owner == owner.UNKNOWN
+        sent = failure is Failure.REFUSED and verdict.owner in (owner.UNKNOWN, owner.REQUEST)
         sign = self._signs.sign_of(ongoing, text, verdict.owner, sent=sent)
+        if verdict.owner == owner.REQUEST:
+            if sent:
+                breakers.request_failed(launch.provider, ongoing.label.image_name, ongoing.flavor, sign)
+            return
         if COURSES[verdict.owner].breaker == LABEL_BREAKER:
             breakers.label_failed(launch.provider, launch.pool, launch.label, sign)
         else:

@@ -8,12 +8,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.breaking import (
     FAILURES,
     FIRST,
+    FREE,
     MOST,
+    MOST_IN,
     MOST_WITNESSES,
+    SPACE,
+    TRIAL,
+    WINDOW,
     Breaker,
     Sign,
 )
@@ -50,6 +57,40 @@ def test_what_nobody_understands_opens_it_only_when_two_have_met_it():
         alone = alone.failed(replace(SIGN, owner=UNKNOWN), NOW)
     assert not alone.is_open(NOW) and alone.failures == 3 * FAILURES
     assert alone.failed(replace(SIGN, owner=UNKNOWN, witness="100-2"), NOW).is_open(NOW)
+
+
+def test_one_launch_tries_a_breaker_that_was_open_while_others_wait():
+    opened = failed(FAILURES)
+    assert not opened.is_half_open(NOW + FIRST - 1) and opened.is_half_open(NOW + FIRST)
+    tried = opened.tried(NOW + FIRST)
+    assert tried.is_open(NOW + FIRST + TRIAL - 1) and tried.is_half_open(NOW + FIRST + TRIAL)
+    again = tried.failed(SIGN, NOW + FIRST + 2)
+    assert again.until == NOW + FIRST + 2 + 2 * FIRST and not again.trial
+    assert not failed(FAILURES - 1).is_half_open(NOW)
+
+
+def test_after_six_failures_it_is_tried_when_the_first_of_them_is_two_minutes_old():
+    known = failed(1, failed(FAILURES), NOW + 10)
+    assert known.until == NOW + FIRST and known.opens_at(NOW + FIRST) == NOW + WINDOW
+    assert known.is_half_open(NOW + WINDOW)
+
+
+@given(st.lists(st.floats(0.0, 30.0), max_size=4), st.integers(1, 30))
+def test_retries_one_after_the_other_never_exceed_the_bound(first: list[float], tries: int):
+    breaker, sent = Breaker(), []
+    for moment in sorted(first):
+        breaker = breaker.failed(SIGN, NOW + moment)
+        sent.append(NOW + moment)
+    now = NOW + max(first, default=0.0)
+    for _unused in range(tries):
+        at = breaker.retry_at(now)
+        assert at >= now and (at == now or len(sent) >= FREE)
+        assert not breaker.is_spaced(now) or at >= sent[-1] + SPACE
+        now = at
+        sent.append(now)
+        breaker = breaker.failed(SIGN, now)
+        # One more is left for the trial of the breaker.
+        assert sum(0 <= now - other < WINDOW for other in sent) <= MOST_IN - 1
 
 
 SENT = replace(SIGN, owner=UNKNOWN, sent=True, tenant="a")

@@ -30,6 +30,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.known_a
     CREATES,
     FAULT,
     HOSTS,
+    MEMBERS,
     RULES,
     SUCCESS,
     SUCCESS_THERE,
@@ -176,7 +177,7 @@ def test_a_server_that_does_not_become_usable_blames_its_image_if_it_alone_does_
     assert of_no_address(Seen(**signs)).owner == without_address
 
 
-KINDS = (*ORDER, UNCOUNTED, HOSTS, ADDRESSES, ALLOWED, CREATES, SUCCESS, SUCCESS_THERE, ZONE)
+KINDS = (*ORDER, UNCOUNTED, HOSTS, ADDRESSES, ALLOWED, CREATES, SUCCESS, SUCCESS_THERE, ZONE, MEMBERS)
 FLAGS = (
     "reread",
     "zones_left",

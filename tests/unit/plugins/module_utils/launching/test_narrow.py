@@ -47,7 +47,7 @@ def test_names_are_words_and_are_told_from_what_a_quota_counts():
     assert shape.narrow_name(HOSTS, "az1") == "hosts for m1 with debian in zone az1"
     assert shape.narrow_name(HOSTS, None) == "hosts for m1 with debian"
     assert shape.narrow_name(ADDRESSES, "az1") == "addresses in a, b"
-    assert shape.narrow_name(ALLOWED, "az1") == "right to create servers of m1 with debian"
+    assert shape.narrow_name(ALLOWED, "az1") == "right to create servers of m1 with debian in a, b"
     assert shape.narrow_name(UNCOUNTED, "az1") == "room in other quotas for m1 with debian"
     assert family(shape.narrow_name(ALLOWED, "az1")) == family(shape.narrow_name(CREATES, None))
     assert all(is_narrow(name) for name in shape.narrow_needs("az1"))

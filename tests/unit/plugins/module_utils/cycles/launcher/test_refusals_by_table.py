@@ -12,16 +12,10 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.known_a
     FAULT,
     RULES,
     SERVERS,
-    Answer,
     Rule,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model import owner
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
-    CloudAuthError,
-    CloudError,
-    CloudRefused,
-)
-from tests.support.owner_case import CREATE, creates, most_within
+from tests.support.owner_case import CREATE, answered, apart, creates, most_within
 from tests.support.rule_examples import answer_of
 from tests.support.virtual_cloud import Fate
 from tests.support.world import World, one_provider
@@ -29,8 +23,6 @@ from tests.support.world import World, one_provider
 REQUESTS = 4
 MOST = 6
 """Refused creates in two minutes. Those that were under way together count once."""
-TOGETHER = 5.0
-"""Seconds within which servers are made together: the first of them needs some until it fails."""
 RETRIES = 3
 ROWS = [
     (rule, call)
@@ -38,20 +30,6 @@ ROWS = [
     for call in (SERVERS, FAULT)
     if call.startswith(rule.calls) and not (call == FAULT and rule.statuses) and rule.owner != owner.UNKNOWN
 ]
-
-
-def answered(answer: Answer) -> CloudError:
-    kind = CloudAuthError if answer.status == 401 else CloudRefused
-    text = f"{answer.call} was answered with {answer.status}: {answer.text}"
-    return kind(text, call=answer.call, status=answer.status, error_type=answer.error_type)
-
-
-def apart(moments: list[float]) -> list[float]:
-    found: list[float] = []
-    for moment in sorted(moments):
-        if not found or moment - found[-1] >= TOGETHER:
-            found.append(moment)
-    return found
 
 
 @pytest.mark.parametrize(("rule", "call"), ROWS, ids=[f"{call}: {rule.shows}" for rule, call in ROWS])
@@ -71,9 +49,8 @@ def test_what_the_table_knows_is_tried_rarely(rule: Rule, call: str):
         course = COURSES[rule.owner]
         if course.tries is Tries.RETRIES:
             assert len(sent) <= REQUESTS * (RETRIES + 1)
-        else:
-            # Each request may have met a taken name by chance, and gets one other name.
-            most = MOST + REQUESTS if rule.owner == owner.US else MOST
-            assert most_within(sent if call == SERVERS else apart(sent), 120.0) <= most
+        # Each request may have met a taken name by chance, and gets one other name.
+        most = MOST + REQUESTS if rule.owner == owner.US else MOST
+        assert most_within(sent if call == SERVERS else apart(sent), 120.0) <= most
         if not course.may_fail:
             assert "failed" not in {world.state(request) for request in requests}
