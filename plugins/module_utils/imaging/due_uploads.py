@@ -158,7 +158,7 @@ def _missing_file(view: ImagesView, build: Build, wanted: str) -> Verdict | None
     if not view.is_from_here(build):
         where = f"its files are on the builder {build.builder or 'another host'}"
         works = build.builder_id in view.others.alive or view.others.has_host(build.builder)
-        return UploadCode.ELSEWHERE, where if works else f"{where}, of which no cycle runs now", None
+        return UploadCode.ELSEWHERE, where if works else f"{where}; no cycle of that builder runs now", None
     if view.files is None:
         return UploadCode.ELSEWHERE, "images-dir is not visible from here", None
     return UploadCode.NO_FILE, f"{wanted} is not (or no longer) in images-dir", None

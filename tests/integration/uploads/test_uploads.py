@@ -256,5 +256,5 @@ def test_files_of_another_builder_are_left_to_it(builder: Builder) -> None:
     result = builder.run()
     assert result["uploads"]["done"] == []
     assert [(row["code"], row["reason"]) for row in result["waiting"]] == [
-        ("elsewhere", "its files are on the builder builder.example, of which no cycle runs now")
+        ("elsewhere", "its files are on the builder builder.example; no cycle of that builder runs now")
     ]

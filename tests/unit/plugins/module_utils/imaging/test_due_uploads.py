@@ -106,7 +106,7 @@ def test_whoever_has_the_file_uploads():
     assert case(former).code == UploadCode.NO_FILE
     theirs = view(None, state(build(1, builder_id=THEM, builder="them.example.org")))
     assert case(theirs).code == UploadCode.ELSEWHERE
-    assert case(theirs).reason == "its files are on the builder them.example.org, of which no cycle runs now"
+    assert case(theirs).reason == "its files are on the builder them.example.org; no cycle of that builder runs now"
     for others in (OtherBuilders(alive=frozenset({THEM})), OtherBuilders(hosts=frozenset({"them"}))):
         assert case(replace(theirs, others=others)).reason == "its files are on the builder them.example.org"
     assert case(replace(ours, files=None)).code == UploadCode.ELSEWHERE
