@@ -52,6 +52,14 @@ def test_the_newest_ready_upload_of_any_build(store, put):
     assert store.images.newest_ready("none", "p") is None
 
 
+def test_a_look_for_the_newest_asks_zookeeper_for_nothing(zookeeper, store, put):
+    put(f"bionic/builds/{HEX}", state="ready", state_time=1.0)
+    put(f"bionic/builds/{HEX}/providers/p/images/0000000001", state="ready", state_time=5.0, external_id="five")
+    before = zookeeper.counts()[1]
+    assert [store.images.newest_ready("bionic", "p").external_id for _unused in range(50)] == ["five"] * 50
+    assert zookeeper.counts()[1] - before < 10
+
+
 def test_an_upload_of_a_build_that_is_being_deleted_is_not_the_newest(store, put):
     for number, state in ((1, "ready"), (2, "deleting")):
         put(f"bionic/builds/000000000{number}", state=state, state_time=1.0)

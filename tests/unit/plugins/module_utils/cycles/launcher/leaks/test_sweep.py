@@ -73,6 +73,16 @@ def test_a_leaked_server_goes_at_the_second_look_and_nothing_else():
         assert all(machine.removed - begun >= 600 for machine in ghosts)
 
 
+def test_a_provider_that_is_removed_during_the_search_keeps_no_other_leak_alive():
+    east, west = (provider_document(name, {"name": "main", "labels": [label("small")]}) for name in ("east", "west"))
+    with World(site(east, west)) as world:
+        leaked = ghost(world)
+        world.start()
+        world.run(100)
+        world.configure(site(east))
+        assert world.run(1200, until=lambda: not there(world, leaked))
+
+
 def test_a_launcher_at_full_speed_loses_nothing():
     """Dozens of nodes come and go beside the sweeps, and none of them is ever taken for a leak."""
     quota = {"east": {"instances": 40}}

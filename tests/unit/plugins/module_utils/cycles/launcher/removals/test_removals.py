@@ -91,6 +91,25 @@ def test_the_next_cycle_deletes_what_a_launch_has_left_behind_and_never_takes_it
         assert world.run(1500, until=lambda: list(cloud.machines) == [node.external_id])
 
 
+def test_creates_that_hang_do_not_keep_deletions_waiting():
+    with World(one_provider()) as world:
+        cycle = world.start()
+        used = [node for _unused in range(5) for node in _taken(world)]
+        world.fault("east", "POST /servers", hang=True)
+        waiting = [world.request("small") for _unused in range(20)]
+        world.run(5)
+        before = kinds(cycle)[DELETE]
+        world.give_back(used)
+        assert world.run(30, until=lambda: kinds(cycle)[DELETE] - before == 5)
+        assert not any(request in world.fulfilled for request in waiting)
+
+
+def _taken(world: World) -> list[str]:
+    request = world.request("small", reuse=False)
+    assert world.run(120, until=lambda: world.state(request) == "fulfilled")
+    return world.take(request)
+
+
 def test_a_cloud_that_is_busy_with_deletions_is_asked_once_for_each():
     """A real nova took nine minutes for a hundred; each further delete of a server waits behind the first."""
     shape = {"timing": Timing(delete=(150.0, 60.0))}

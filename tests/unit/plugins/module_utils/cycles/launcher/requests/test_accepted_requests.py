@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -337,7 +338,7 @@ def test_a_request_that_is_withdrawn_as_it_is_declined_harms_nobody():
         world.run(5)
         requests = [world.request("nobody-has-this") for _unused in range(5)]
         for number, request in enumerate(requests):
-            world.agenda.after(0.1 * number, lambda request=request: world.store.requests.delete(request))
+            world.agenda.after(0.1 * number, partial(world.store.requests.delete, request))
         good = world.request("small")
         assert world.run(60, until=lambda: good in world.fulfilled)
         assert world.keeper.names["/nodepool/requests-lock"] <= {good}
