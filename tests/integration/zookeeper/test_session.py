@@ -9,6 +9,7 @@ import socket
 import threading
 import uuid
 from collections import deque
+from functools import partial
 from typing import Any
 
 import pytest
@@ -44,6 +45,10 @@ def made(store, **fields):
     node = Node(type=["a"], provider="p", **fields)
     store.nodes.create(node)
     return node
+
+
+def is_back(store):
+    return store.state == "connected" and store.generation == 1
 
 
 def test_an_expired_session_is_followed_by_a_new_one(zookeeper, store, zk_client):
@@ -198,7 +203,7 @@ def test_a_name_that_cannot_be_resolved_costs_nothing_where_another_server_answe
             made(store)
             # The name is tried again with each new connection.
             break_connection(store)
-            eventually(lambda store=store: store.state == "connected" and store.generation == 1)
+            eventually(partial(is_back, store))
 
 
 def test_a_host_that_answers_nothing_does_not_use_up_the_time(server):
