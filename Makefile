@@ -35,9 +35,9 @@ help: ## this list
 setup: ## install what is missing: system packages, .venv, the link for Ansible
 	@tools/setup
 
-demo: ## launcher and builder at work on a simulated cloud; KEEP=1 leaves it running
+demo: ## launcher and builder at work on a simulated cloud; KEEP=1 leaves it running, CROWD=1 shows a large site
 	@tools/setup demo
-	@$(PY) -m tests.demo $(if $(KEEP),--keep)
+	@$(PY) -m tests.demo $(if $(KEEP),--keep) $(if $(CROWD),--crowd)
 
 demo-stop: ## end a demo that was left running
 	@tools/setup demo

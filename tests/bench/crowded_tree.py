@@ -11,12 +11,12 @@ from typing import Any
 
 from kazoo.client import KazooClient
 
+from tests.support import filled_tree
+
 PROVIDERS = tuple(f"cloud{number}" for number in range(10))
 POOLS = ("main", "large")
 LABELS = tuple(f"label{number}" for number in range(20))
 LEASES = 200
-EACH = 200
-"""Znodes that are made by one transaction."""
 CONTENDER = "0123456789abcdef0123456789abcdef__lock__0000000000"
 OWN = "/nodepool/stackci"
 KEYS = [f"{kind} {'A' * length}" for kind, length in (("ssh-ed25519", 68), ("ecdsa-sha2-nistp256", 140), ("rsa", 372))]
@@ -50,38 +50,10 @@ def fill(hosts: str, nodes: int, requests: int, now: float) -> int:
     client = KazooClient(hosts)
     client.start()
     try:
-        size, parents = 0, set[str]()
-        transaction = client.transaction()
-        for path, document in _documents(nodes, requests, now):
-            data = b"" if document is None else json.dumps(document).encode()
-            for parent in _above(path):
-                if parent not in parents:
-                    parents.add(parent)
-                    transaction.create(parent)
-            if path not in parents:
-                parents.add(path)
-                transaction.create(path, data)
-            size += len(data)
-            if len(transaction.operations) >= EACH:
-                _commit(transaction)
-                transaction = client.transaction()
-        _commit(transaction)
-        return size
+        return filled_tree.fill(client, _documents(nodes, requests, now))
     finally:
         client.stop()
         client.close()
-
-
-def _commit(transaction: Any) -> None:
-    failed = [result for result in transaction.commit() if isinstance(result, Exception)]
-    if failed:
-        raise RuntimeError(f"the tree could not be made: {failed[0]!r}")
-
-
-def _above(path: str) -> Iterator[str]:
-    parts = path.split("/")
-    for end in range(2, len(parts)):
-        yield "/".join(parts[:end])
 
 
 def _documents(nodes: int, requests: int, now: float) -> Iterator[tuple[str, dict[str, Any] | None]]:

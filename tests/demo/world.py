@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
+from tests.demo import crowd
 from tests.support.simcloud_process import SimCloud, default_cloud
 from tests.support.tiny_rootfs import make_rootfs
 from tests.support.zookeeper_server import free_port
@@ -37,6 +38,7 @@ FORMATS = {"east": "qcow2", "west": "raw"}
 """The format of disk images that each cloud wants."""
 START_SECONDS = 30.0
 STOP_SECONDS = 10.0
+CROWD_SECONDS = 120.0
 
 
 def web_command(config: Path, port: int) -> list[str]:
@@ -65,6 +67,7 @@ class World:
         self.cloud: SimCloud | None = None
         self._zookeeper: subprocess.Popen[bytes] | None = None
         self._web: subprocess.Popen[bytes] | None = None
+        self._crowd: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         """Start ZooKeeper and the clouds side by side, and write the files."""
@@ -85,6 +88,36 @@ class World:
         make_rootfs(self.rootfs)
         self._await_zookeeper()
         self._write_files()
+
+    def start_crowd(self) -> None:
+        """Start ZooKeeper alone, and have a tree of thousands of nodes written into it and moved.
+
+        :raises RuntimeError: the tree was not filled in time.
+        """
+        stop(self.state)
+        shutil.rmtree(self.state, ignore_errors=True)
+        self.logs.mkdir(parents=True)
+        self._start_zookeeper()
+        self._await_zookeeper()
+        self.config.write_text(crowd.nodepool_yaml(self.zookeeper_port), encoding="utf-8")
+        self.variables.write_text(json.dumps({"nodepool_config": str(self.config)}), encoding="utf-8")
+        command = [sys.executable, "-m", "tests.demo.crowd_moves", "--port", str(self.zookeeper_port)]
+        with (self.logs / "crowd.log").open("wb") as log:
+            self._crowd = subprocess.Popen(
+                [*command, "--state-dir", str(self.state)],
+                cwd=ROOT,
+                env={**self.environment(), "PYTHONPATH": str(ROOT / "playbooks" / "collections")},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        self._remember()
+        limit = time.monotonic() + CROWD_SECONDS
+        while not (self.state / "crowd.ready").exists():
+            if self._crowd.poll() is not None or time.monotonic() > limit:
+                raise RuntimeError(f"the tree was not filled: see {self.logs / 'crowd.log'}")
+            time.sleep(0.1)
 
     def start_web(self) -> str | None:
         """Start the web service beside all else; return its address when its page answers, None when it does not."""
@@ -108,13 +141,14 @@ class World:
         """End everything that was started. Harmless when it is over already."""
         if self.cloud is not None:
             self.cloud.stop()
-        if self._zookeeper is not None:
-            self._zookeeper.terminate()
-            try:
-                self._zookeeper.wait(STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                self._zookeeper.kill()
-                self._zookeeper.wait()
+        for process in (self._web, self._crowd, self._zookeeper):
+            if process is not None:
+                process.terminate()
+                try:
+                    process.wait(STOP_SECONDS)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
         (self.state / "processes.json").unlink(missing_ok=True)
 
     def environment(self) -> dict[str, str]:
@@ -228,7 +262,7 @@ class World:
     def _remember(self) -> None:
         """Write down what runs, for whoever has to stop it later."""
         cloud = self.cloud.process if self.cloud else None
-        running = {"zookeeper": self._zookeeper, "cloud": cloud, "web": self._web}
+        running = {"web": self._web, "crowd": self._crowd, "zookeeper": self._zookeeper, "cloud": cloud}
         pids = {name: process.pid for name, process in running.items() if process is not None}
         (self.state / "processes.json").write_text(json.dumps(pids), encoding="utf-8")
 
