@@ -16,7 +16,7 @@ from tests.support.ansible_run import BIN, environment
 
 CODES = re.compile(r"\x1b\[[0-9;]*[A-Za-z](?:eyJ[\w=]*|e30=)?")
 """What ansible-runner hides between the lines."""
-CONFIG = {"zookeeper-servers": [{"host": "localhost"}], "labels": [], "providers": []}
+CONFIG: dict[str, object] = {"zookeeper-servers": [{"host": "localhost"}], "labels": [], "providers": []}
 
 
 def navigator(folder: Path, *words: str | Path) -> tuple[int, str]:
