@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import json
+import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -165,3 +167,53 @@ def test_a_damaged_cache_is_a_miss_with_a_warning(site: Site, content: str, tmp_
     assert "the inventory cache" in said
     _found, said = site.listed(**cache)
     assert "the inventory cache" not in said, "it was written anew"
+
+
+def listings(site: Site, **options: Any) -> tuple[list[str], int]:
+    """The names of the hosts, and how many lists of servers were asked for."""
+    for cloud in ("east", "west"):
+        site.clouds.clear_calls(cloud)
+    names = sorted(site.variables(**options))
+    calls = [call for cloud in ("east", "west") for call in site.clouds.calls(cloud)]
+    return names, len([call for call in calls if call["kind"] == "GET /servers/detail"])
+
+
+def test_a_cache_is_used_while_it_is_young_and_never_when_it_is_old_or_of_a_time_to_come(
+    site: Site, tmp_path: Path
+) -> None:
+    """ansible 32983: what had been read once was shown for ever; 45431: without a cache the plugin failed."""
+    folder = tmp_path / "cache"
+    cache: dict[str, Any] = {
+        "cache": True,
+        "cache_plugin": "ansible.builtin.jsonfile",
+        "cache_connection": str(folder),
+        "cache_timeout": 3600,
+    }
+    before, calls = listings(site, **cache)
+    assert calls == 2
+    new = site.create("east", 11, "small")
+    site.clouds.end_boots("east")
+    assert listings(site, **cache) == (before, 0)
+    after = sorted([*before, "np0000000011"])
+    assert listings(site, cache=False) == (after, 2)
+    assert listings(site, cache=True, cache_plugin="ansible.builtin.memory") == (after, 2)
+    (file,) = folder.iterdir()
+    stored = file.read_text()
+
+    def read_at(moment: float) -> None:
+        file.write_text(re.sub(r"\d{10}\.\d+", f"{moment:.6f}", stored))
+
+    read_at(time.time() - 7200.0)
+    assert listings(site, **cache) == (after, 2)
+    site.delete("east", new)
+    read_at(time.time() + 7200.0)  # a clock that was ahead has written it
+    assert listings(site, **cache) == (before, 2)
+
+
+def test_a_server_that_two_providers_of_one_project_show_is_one_host(site: Site) -> None:
+    """ansible 14662."""
+    text = (site.folder / "nodepool.yaml").read_text()
+    twin = text[text.index("  - name: east") : text.index("  - name: west")].replace("- name: east", "- name: east2", 1)
+    (site.folder / "twice.yaml").write_text(text + twin)
+    names, calls = listings(site, nodepool_config="twice.yaml")
+    assert names == NAMES and calls == 2
