@@ -281,6 +281,31 @@ warmth:
       cold_wait_seconds: 131.2
       saved_seconds: 27075.6
       saved_per_idle_hour: 859.5
+budgets:
+  description:
+    - What was used of the budgets in C(nodepool-settings.yaml), today and in this month (UTC), whatever O(first) and
+      O(last) say.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    tenant:
+      description: The tenant.
+      type: str
+    period:
+      description: V(day) or V(month).
+      type: str
+    hours:
+      description: Its node-hours.
+      type: float
+    budget:
+      description: The node-hours that it should not exceed.
+      type: int
+    exceeded:
+      description: Whether it has exceeded them. Nothing is enforced.
+      type: bool
+  sample:
+    - {tenant: openstack, period: month, hours: 10412.5, budget: 10000, exceeded: true}
 csv:
   description: The rows as text (RFC 4180) with a line of names.
   returned: success

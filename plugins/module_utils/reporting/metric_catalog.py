@@ -113,6 +113,23 @@ ATTENTION = Metric(
     "Rows of the status screen that need attention, by cause. level is bad when something does not work at all.",
     ("cause", "level"),
 )
+TENANT_USAGE = Metric(
+    "tenant_usage_today_seconds",
+    "Node-seconds today (UTC) of nodes that are gone, by tenant. part is what the servers were; the tenant is empty for"
+    " nobody.",
+    ("tenant", "part"),
+)
+LABEL_USAGE = Metric(
+    "label_usage_today_seconds",
+    "Node-seconds today (UTC) of nodes that are gone, by label. part is what the servers were.",
+    ("label", "part"),
+)
+BUDGET = Metric("tenant_budget_seconds", "Node-seconds that a tenant should not exceed.", ("tenant", "period"))
+BUDGET_USED = Metric(
+    "tenant_budget_used_seconds",
+    "Node-seconds of a tenant with a budget, today or in this month (UTC), with nodes that exist.",
+    ("tenant", "period"),
+)
 STUCK = Metric("stuck_deletions", "Deletions of servers and floating IPs that make no progress.", ("provider",))
 LEAKS = Metric(
     "leaks_seen",

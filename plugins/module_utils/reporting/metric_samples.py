@@ -36,6 +36,7 @@ from .info.providers import provider_rows
 from .info.request_rows import request_rows
 from .info.unused_files import problems_by_cycle
 from .metric_catalog import Gauges
+from .usage_metrics import add_usage
 
 RESOURCES: Mapping[str, tuple[str, int]] = {
     INSTANCES: (INSTANCES, 1),
@@ -72,9 +73,10 @@ def gauges_of(reading: TreeReading, config: NodepoolConfig, now: float) -> Gauge
     _add_components(gauges, reading)
     _add_cycles(gauges, reading)
     add_images(gauges, reading, config, now)
+    budgets = add_usage(gauges, reading, config, now)
     for cause, kind in CAUSES.items():
         gauges.set(catalog.ATTENTION, cause, kind.level, value=0)
-    for row in attention(reading, now, RowsOf(providers, image_rows(config, reading, now), labels, requests)):
+    for row in attention(reading, now, RowsOf(providers, image_rows(config, reading, now), labels, requests, budgets)):
         gauges.add(catalog.ATTENTION, row["cause"], row["level"])
     return gauges
 

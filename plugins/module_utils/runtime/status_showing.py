@@ -25,6 +25,7 @@ from ..reporting.info.node_rows import (
     tombstone_paths,
 )
 from ..reporting.info.request_rows import request_rows
+from ..reporting.info.usage_rows import ROOTS as USAGE
 from .arguments import load
 from .looking import VIEW_ARGUMENTS, read_tree, tombstone, tree_result
 
@@ -50,7 +51,8 @@ def status(module: AnsibleModule) -> dict[str, Any]:
 
     alone = name is not None
     locks = paths.LOCKED if alone else screen.LOCKS
-    reading = read_tree(config, (*screen.ROOTS, *LAUNCHERS), launches, locks=locks, lasting=alone)
+    roots = (*screen.ROOTS, *LAUNCHERS, *(USAGE if config.usage_budgets else ()))
+    reading = read_tree(config, dict.fromkeys(roots), launches, locks=locks, lasting=alone)
     now = time.time()
     if name is None:
         return tree_result(module, reading, {"lines": screen.status_lines(config, reading, now, width)})

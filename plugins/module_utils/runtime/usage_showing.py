@@ -13,7 +13,8 @@ from ansible.module_utils.basic import AnsibleModule
 from ..model.day_usage import AMOUNTS, FIELDS, start_of
 from ..model.errors import ConfigError
 from ..reporting.info.names import LAUNCHERS
-from ..reporting.usage_rows import ROOTS, csv_of, figures, only, period, rows_of, usage_by_day, warmth_rows
+from ..reporting.info.usage_budgets import budget_rows
+from ..reporting.info.usage_rows import ROOTS, csv_of, figures, only, period, rows_of, usage_by_day, warmth_rows
 from .arguments import NAMES, load
 from .looking import VIEW_ARGUMENTS, read_tree, tree_result
 
@@ -53,6 +54,7 @@ def usage_info(module: AnsibleModule) -> dict[str, Any]:
         "rows": rows,
         "total": figures({name: total.total(name) for name in AMOUNTS}),
         "warmth": warmth_rows(total, min_ready),
+        "budgets": budget_rows(config, reading, now, used),
         "csv": csv_of(rows, columns),
         "problems": used.problems,
     }

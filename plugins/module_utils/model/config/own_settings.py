@@ -51,7 +51,7 @@ def laid_over(main: Raw, settings: Raw, cls: type = NodepoolConfig) -> dict[str,
     for key, option in keys.items():
         if key in foreign and settings.get(key) is not None:
             result[key] = settings[key]
-        elif option.part is not None and isinstance(main.get(key), list):
+        elif key not in foreign and option.part is not None and isinstance(main.get(key), list):
             own = dict(_named(settings.get(key)))
             # What a provider of another driver has is not checked: it may have any form.
             result[key] = [
@@ -66,8 +66,9 @@ def place_in_settings(main: Any, path: Path, settings: Any) -> Path | None:
     found: list[str | int] = []
     for step in path:
         # A section that only the settings may have has no entry in nodepool.yaml.
-        main = main[step] if isinstance(step, int) else (main or {}).get(step)
-        if isinstance(step, int):
+        alone = main is None
+        main = (main[step] if isinstance(step, int) else main.get(step)) if main is not None else None
+        if isinstance(step, int) and not alone:
             entries = settings if isinstance(settings, list) else []
             step = next((at for at, item in enumerate(entries) if item["name"] == main["name"]), -1)
         if step == -1 or not settings or (isinstance(settings, Mapping) and step not in settings):
@@ -97,7 +98,9 @@ def _entries(settings: Raw, main: Any, option: Option, path: Path, where: str) -
     if option.part is None:
         raise AssertionError(f"{option.key} has no section")
     there = main.get(option.key) if isinstance(main, dict) else None
-    known = None if main is None or not isinstance(there, list | None) else dict(_named(there))
+    # What only nodepool-settings.yaml may have belongs to no entry of nodepool.yaml.
+    alone = main is None or NODEPOOL not in option.files
+    known = None if alone or not isinstance(there, list | None) else dict(_named(there))
     kind, seen = section_of(option.part).kind, dict[str, int]()
     values = settings.get(option.key)
     for index, item in enumerate(values if isinstance(values, list) else []):

@@ -68,6 +68,7 @@ from .options import (
     section,
 )
 from .section_rules import ours_only, present, rule
+from .usage_budget import UsageBudget
 
 BOTH, NAMED, EVERYWHERE = (NODEPOOL, SECURE), (NODEPOOL, SETTINGS), (NODEPOOL, SECURE, SETTINGS)
 WINRM_PORT = 5986
@@ -457,6 +458,9 @@ class NodepoolConfig:
         TenantLimit,
         key="tenant-resource-limits",
         read=attrgetter("limits"),
+    )
+    usage_budgets: Mapping[str, UsageBudget] = parts(
+        "Node-hours that tenants should not exceed.", UsageBudget, files=(SETTINGS,)
     )
     warnings: tuple[str, ...] = ()
 

@@ -37,12 +37,13 @@ Rows = Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class RowsOf:
-    """The rows of :mod:`providers`, :mod:`image_list`, :mod:`labels` and :mod:`request_rows` of one reading."""
+    """The rows of :mod:`providers`, :mod:`image_list`, :mod:`labels`, :mod:`request_rows` and :mod:`usage_budgets`."""
 
     providers: Rows = ()
     images: Rows = ()
     labels: Rows = ()
     requests: Rows = ()
+    budgets: Rows = ()
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,12 @@ CAUSES: Mapping[str, Cause] = {
         _IMAGES,
         "Uploads of disk images",
     ),
+    "budget": Cause(
+        WARN,
+        "see what it was used for; talk to the tenant, or limit it with tenant-resource-limits: nothing is enforced",
+        ("nodepoolctl", "usage", "--tenant", "{subject}", "--by", "project", "--by", "label"),
+        "Budgets of tenants",
+    ),
     "record": Cause(WARN, "a launcher that acts for the provider rewrites it", (), "Nodes stop coming"),
 }
 
@@ -163,6 +170,7 @@ def attention(
         *_wasted(reading, rows_of.providers, now),
         *_of_labels(rows_of.labels, rows_of.providers),
         *_of_images(rows_of.images),
+        *_of_budgets(rows_of.budgets),
     ]
     rows = _with_requests(rows, _of_requests(reading, rows_of.requests))
     order = list(CAUSES)
@@ -328,6 +336,13 @@ def _with_requests(rows: list[dict[str, Any]], requests: Iterable[dict[str, Any]
             trouble["text"] += f"; {amount(row['count'], 'request')} {waits} for this, among them {row['subject']}"
             trouble["count"] += row["count"]
     return [*rows, *apart]
+
+
+def _of_budgets(budgets: Rows) -> Iterator[dict[str, Any]]:
+    for row in budgets:
+        if row["exceeded"]:
+            told = f"{row['hours']:.1f} node-hours of {row['budget']} used this {row['period']}"
+            yield _row("budget", f"tenant {row['tenant']}", told, subject=row["tenant"])
 
 
 def _few(names: Iterable[str]) -> str:

@@ -33,6 +33,7 @@ from .node_rows import odd_row
 from .providers import provider_rows
 from .request_rows import request_rows
 from .unused_files import ROOT as FILES
+from .usage_budgets import budget_rows
 
 _OTHER_ROOTS = (paths.REQUESTS, paths.IMAGES, FILES, LEASES)
 ROOTS = tuple(dict.fromkeys((*providers.ROOTS, *explain.ROOTS, *_OTHER_ROOTS)))
@@ -56,7 +57,8 @@ def status_lines(config: NodepoolConfig, reading: TreeReading, now: float, width
     offered = label_rows(config, reading, now, requests)
     states = Counter(reading.facts(paths.NODES, _state))
     nothing = ["nothing"]
-    wrong = attention(reading, now, RowsOf(known, image_rows(config, reading, now), offered, requests))
+    images, budgets = image_rows(config, reading, now), budget_rows(config, reading, now)
+    wrong = attention(reading, now, RowsOf(known, images, offered, requests, budgets))
     # A title with counts needs no line that says there is nothing to show.
     parts = {
         f"ATTENTION {len(wrong) or 'none'}": _attention(wrong),

@@ -25,6 +25,7 @@ from ...reporting.info.labels import label_rows
 from ...reporting.info.node_rows import ageless_row
 from ...reporting.info.providers import provider_rows
 from ...reporting.info.request_rows import request_rows
+from ...reporting.info.usage_budgets import budget_rows
 from .troubles import failures, leak_rows, odd_rows, stuck_rows, troubles
 
 Row = Mapping[str, Any]
@@ -80,7 +81,8 @@ def overview(config: NodepoolConfig, reading: TreeReading, now: float, file_prob
     requests, providers = request_rows(reading, now), provider_rows(config, reading, now)
     images, nodes = image_rows(config, reading, now), _nodes(reading)
     labels = label_rows(config, reading, now, requests)
-    wrong = attention(reading, now, RowsOf(providers, images, labels, requests), file_problems)
+    budgets = budget_rows(config, reading, now)
+    wrong = attention(reading, now, RowsOf(providers, images, labels, requests, budgets), file_problems)
     return Overview(
         providers=_ordered(providers, wrong),
         requests=requests,

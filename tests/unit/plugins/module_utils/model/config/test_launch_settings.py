@@ -48,7 +48,7 @@ def test_only_the_file_of_our_own_has_these_options():
     own = {"boot-timeout", "launch-timeout", "probe", "scheduler-hints", "server-group", "channels"}
     assert keys(SETTINGS_SCHEMA) == {"name", *own}
     assert not keys(NODEPOOL_SCHEMA) & own
-    assert set(SETTINGS_SCHEMA["properties"]) == {"labels", "diskimages", "providers"}
+    assert set(SETTINGS_SCHEMA["properties"]) == {"labels", "diskimages", "providers", "usage-budgets"}
 
 
 def test_what_restricts_the_hosts_has_words():

@@ -13,6 +13,7 @@ import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import parse_config
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link import paths
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.day_usage import day_of
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.attention import CAUSES
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.status import status_lines
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.page.overview import overview, parts
@@ -83,6 +84,7 @@ class Trouble:
     more: Mapping[str, Any] = field(default_factory=dict)
     without: tuple[str, ...] = ()
     config: str = CONFIG_TEXT
+    settings: str | None = None
 
 
 _FULL = "1 instance needed, 0 left in cloud-fra/main"
@@ -268,6 +270,19 @@ TRIAL = {
         "nodepoolctl images",
         without=tuple(f"builds/{build}/providers/cloud-fra" for build in (_BUILD, _BEFORE)),
     ),
+    "a tenant has exceeded its budget": Trouble(
+        "budget",
+        ("tenant blind", "40.0 node-hours of 30 used this day"),
+        "see what it was used for",
+        "nodepoolctl usage --tenant blind --by project --by label",
+        {
+            f"{paths.OWN}/usage-days/{day_of(NOW)}": {
+                "amounts": ["used"],
+                "rows": [[["blind", "p", "j", "debian-12", "cloud-fra", "main"], [144_000_000]]],
+            }
+        },
+        settings="usage-budgets: [{name: blind, hours-per-day: 30}]",
+    ),
     "somebody has written nonsense into a record": Trouble(
         "record",
         ("cloud-fra", "the record of the provider cannot be used"),
@@ -285,7 +300,8 @@ def tree(trouble: Trouble | None = None):
     for part in trouble.without if trouble else ():
         found = {path: document for path, document in found.items() if part not in path}
         locks = [path for path in locks if part not in path]
-    return reading_of(found, locks), parse_config(trouble.config if trouble else CONFIG_TEXT)
+    text, settings = (trouble.config, trouble.settings) if trouble else (CONFIG_TEXT, None)
+    return reading_of(found, locks), parse_config(text, settings_text=settings)
 
 
 def test_the_tree_is_calm_before():

@@ -15,7 +15,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.day_usage import AMOUNTS, PARTS, Usage, day_of
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import Launch, Phase
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node_use import NodeUse
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.usage_rows import (
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.usage_rows import (
     DAYS,
     ENTRIES,
     HOUR,

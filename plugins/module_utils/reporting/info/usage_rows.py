@@ -9,16 +9,16 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from ..clients.zookeeper.link import paths
-from ..clients.zookeeper.tree_reading import Found, TreeReading
-from ..launching.life_shares import shares
-from ..model.bounded_text import printable
-from ..model.day_usage import AMOUNTS, DAY, FIELDS, PARTS, Usage, day_of, merged, start_of
-from ..model.launch import Launch
-from ..model.node import Node
-from ..model.node_use import NodeUse, use_of
-from ..model.own_tree import LAUNCHES, USAGE_DAYS, USAGE_ENTRIES
-from ..model.stored import BadDocument
+from ...clients.zookeeper.link import paths
+from ...clients.zookeeper.tree_reading import Found, TreeReading
+from ...launching.life_shares import shares
+from ...model.bounded_text import printable
+from ...model.day_usage import AMOUNTS, DAY, FIELDS, PARTS, Usage, day_of, merged, start_of
+from ...model.launch import Launch
+from ...model.node import Node
+from ...model.node_use import NodeUse, use_of
+from ...model.own_tree import LAUNCHES, USAGE_DAYS, USAGE_ENTRIES
+from ...model.stored import BadDocument
 
 T = TypeVar("T")
 DAYS, ENTRIES, STARTED = (paths.own(name) for name in (USAGE_DAYS, USAGE_ENTRIES, LAUNCHES))
@@ -55,9 +55,11 @@ def usage_by_day(reading: TreeReading, now: float) -> Used:
     days: dict[str, Usage] = {}
     problems: list[str] = []
     for found in reading.below(DAYS):
-        usage = _understood(found, f"{DAYS}/{found.name}", Usage.from_document, problems)
-        if usage is not None and _is_day(found.name):
-            days[found.name] = usage
+        usage, problem = found.fact(usage_of)
+        if problem is not None:
+            problems.append(f"{DAYS}/{found.name}: {problem}")
+        elif _is_day(found.name):
+            days[found.name] = merged([usage])
     entries = {found.name: found for found in reading.below(ENTRIES)}
     for name, found in entries.items():
         use = _understood(found, f"{ENTRIES}/{name}", NodeUse.from_document, problems)
@@ -68,6 +70,14 @@ def usage_by_day(reading: TreeReading, now: float) -> Used:
         if found.name not in entries and found.problem is None:
             _add(days, _living(found, launches.get(found.name)), now)
     return Used(days, problems)
+
+
+def usage_of(found: Found) -> tuple[Usage, str | None]:
+    """Return the usage in the document of a day, which nobody may change, and why it cannot be used."""
+    try:
+        return (Usage(), found.problem) if found.problem is not None else (Usage.from_document(found.document), None)
+    except BadDocument as problem:
+        return Usage(), str(problem)
 
 
 def _understood(found: Found, path: str, reader: Callable[[Mapping[str, Any]], T], problems: list[str]) -> T | None:

@@ -1,0 +1,53 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What was used of the budgets of tenants, today and in this month."""
+
+from __future__ import annotations
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import parse_config
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link import paths
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.day_usage import Usage, day_of
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.usage_budgets import budget_rows
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.usage_rows import DAYS, HOUR
+from tests.support.tree_reading import NOW, reading_of
+
+MAIN = "zookeeper-servers: [{host: zk}]\nlabels: []\nproviders: []\n"
+BUDGETS = """
+usage-budgets:
+  - {name: t1, hours-per-day: 5, hours-per-month: 20}
+  - {name: t2, hours-per-month: 10}
+  - {name: t3, hours-per-day: 1}
+"""
+
+
+def day(at: float, **hours: float) -> dict[str, object]:
+    usage = Usage()
+    for tenant, amount in hours.items():
+        usage.add((tenant, "", "", "small", "east", "main"), used=int(amount * HOUR) - 1000, held=1000, nodes=3)
+    return {f"{DAYS}/{day_of(at)}": usage.document()}
+
+
+def test_each_budget_has_its_hours_of_the_day_and_the_month() -> None:
+    node = {"state": "in-use", "state_time": NOW - 3600, "created_time": NOW - 3600, "type": ["small"]}
+    documents = {
+        **day(NOW, t1=5, t2=4),
+        **day(NOW - 86400, t1=10, t2=6),
+        **day(NOW - 40 * 86400, t1=900),
+        f"{paths.NODES}/0000000001": {**node, "provider": "east", "pool": "main", "tenant_name": "t1"},
+    }
+    rows = budget_rows(parse_config(MAIN, settings_text=BUDGETS), reading_of(documents), NOW)
+    assert [(row["tenant"], row["period"], row["hours"], row["budget"], row["exceeded"]) for row in rows] == [
+        ("t1", "day", 6.0, 5, True),
+        ("t1", "month", 16.0, 20, False),
+        ("t2", "month", 10.0, 10, False),
+        ("t3", "day", 0.0, 1, False),
+    ]
+
+
+def test_without_budgets_nothing_is_read() -> None:
+    class Unread:
+        def below(self, root: str) -> object:
+            raise AssertionError(root)
+
+    assert budget_rows(parse_config(MAIN), Unread(), NOW) == []  # type: ignore[arg-type]
