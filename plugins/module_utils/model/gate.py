@@ -22,6 +22,10 @@ CANARY, CONTROL = "canary", "control"
 """Kinds of nodes: made from the upload that is tested, or from the image in use."""
 PASSED, REJECTED, PROMOTED = "passed", "rejected", "promoted"
 """How a gate ends. *promoted*: it was made ready without a test, at the deadline or by hand."""
+WAITING, INCONCLUSIVE, FLAKY = "waiting", "inconclusive", "flaky"
+STATES = (WAITING, INCONCLUSIVE, PASSED, FLAKY, REJECTED, PROMOTED)
+"""What a gate says of its build. *inconclusive*: the latest round had no result about the image. *flaky*: it passed
+after a failure."""
 GATE_REQUESTOR = "stackci-gate"
 """``requestor`` of the requests of gates."""
 TOKEN = "stackci_gate"
@@ -105,6 +109,19 @@ class GateRecord(Stored):
         """True if a canary has failed and another one has passed."""
         canaries = {result.passed for result in self.results if result.kind == CANARY}
         return canaries == {True, False}
+
+    @property
+    def state(self) -> str:
+        """One of STATES."""
+        if self.outcome == PASSED and self.is_flaky:
+            return FLAKY
+        return self.outcome or (INCONCLUSIVE if self.round else WAITING)
+
+    @property
+    def log_number(self) -> int:
+        """The number of the result, from 1, whose log shows best why it did not just pass; 0 if there is no log."""
+        logs = [(not result.passed, number) for number, result in enumerate(self.results, 1) if result.log]
+        return max(logs, default=(False, 0))[1]
 
     def with_result(self, result: GateResult) -> GateRecord:
         """Return the record after a node has been tested; its request is over."""

@@ -8,10 +8,12 @@ from __future__ import annotations
 from ..clients.zookeeper.tree_reading import TreeReading
 from ..imaging.notes import build_notes_path, upload_notes_path
 from ..model.config.types import NodepoolConfig
+from ..model.gate import STATES as GATE_STATES
 from ..model.image import BuildState, UploadState
 from . import metric_catalog as catalog
 from .info.build_figures import unused_builds
 from .info.fields import known_state
+from .info.gate_rows import gate_record
 from .info.image_reading import builds_of, failures_of, image_names, is_paused, uploads_of
 from .metric_catalog import Gauges
 
@@ -25,6 +27,9 @@ def add_images(gauges: Gauges, reading: TreeReading, config: NodepoolConfig, now
     for provider, image in sorted(wanted):
         failures = failures_of(reading, upload_notes_path(provider, image))
         gauges.set(catalog.UPLOAD_FAILURES, provider, image, value=failures.count)
+        gate = gate_record(reading, provider, image)
+        for state in GATE_STATES if gate is not None else ():
+            gauges.set(catalog.IMAGE_GATE, provider, image, state, value=gate is not None and gate.state == state)
     for image in image_names(reading, config):
         gauges.set(catalog.IMAGE_PAUSED, image, value=is_paused(reading, config, image))
         for state in sorted(BuildState.ALL):

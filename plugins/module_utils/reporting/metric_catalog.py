@@ -155,6 +155,12 @@ BUILDS_UNUSED = Metric(
     "Builds in a provider's cloud from which nothing is launched: revoked, rejected, held, or given up.",
     ("provider", "image"),
 )
+IMAGE_GATE = Metric(
+    "image_gate",
+    "1 for what the gate of an image at a provider says of the newest build: waiting, inconclusive, passed, flaky,"
+    " rejected or promoted.",
+    ("provider", "image", "state"),
+)
 UPLOAD_FAILURES = Metric(
     "image_upload_failures", "Uploads of an image to a provider that failed in a row.", ("provider", "image")
 )

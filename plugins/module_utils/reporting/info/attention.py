@@ -16,6 +16,7 @@ from ...launching.call_shares import flaps
 from ...launching.harvest import MANY, Harvest
 from ...model import reasons
 from ...model.documents import text
+from ...model.gate import FLAKY, INCONCLUSIVE, REJECTED
 from ...model.lines import amount
 from ...model.owner import ACCOUNT, CLOUD, IMAGE, LABEL
 from ...model.request import RequestState
@@ -32,6 +33,7 @@ _OF_TROUBLE = {reasons.FROZEN: "freeze", reasons.BREAKER: "breaker", reasons.PRO
 """Code of a reason → cause of the row about the trouble that it tells."""
 _WHAT = ("what", "resource", "label", "image", "tenant")
 """Fields of a reason that tell one shortage from another in the same place."""
+_GATE_SAYS = {REJECTED: "is rejected", INCONCLUSIVE: "is not decided", FLAKY: "passed after a failure"}
 Rows = Sequence[Mapping[str, Any]]
 
 
@@ -100,6 +102,24 @@ CAUSES: Mapping[str, Cause] = {
         "correct the image and build it again, or restore the build",
         ("nodepoolctl", "restore", "{subject}"),
         "Builds that are not used",
+    ),
+    "gate-rejected": Cause(
+        WARN,
+        "see the log of its test; correct the image and build it again",
+        _IMAGES,
+        "Tests of new images",
+    ),
+    "gate-inconclusive": Cause(
+        WARN,
+        "it is not the image: see what the log of the test says of the mirror, the playbook or the cloud",
+        _IMAGES,
+        "Tests of new images",
+    ),
+    "gate-flaky": Cause(
+        WARN,
+        "the build is used; see the log of the test that failed",
+        _IMAGES,
+        "Tests of new images",
     ),
     "wasted": Cause(WARN, "see why the servers of one failed node were given up", _JOURNAL, "Whose fault a failure is"),
     "flapping": Cause(
@@ -373,5 +393,9 @@ def _of_images(images: Rows) -> Iterator[dict[str, Any]]:
                 yield _row(
                     "build-unused", where, f"{builds} not used: {told}", count=count, provider=provider, subject=name
                 )
+            if (gate := item["gate"]) is not None and f"gate-{gate['state']}" in CAUSES:
+                build = f"build {gate['build_id'][:8]} {_GATE_SAYS[gate['state']]}"
+                cause, told = f"gate-{gate['state']}", f"{build}: {gate['text'] or UNTOLD}"
+                yield _row(cause, where, told, age=gate["age"], provider=provider, subject=name)
             if row["configured"] and item["current"] is None:
                 yield _row("no-upload", where, "there is no ready upload", provider=provider, subject=name)

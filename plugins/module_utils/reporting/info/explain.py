@@ -18,7 +18,7 @@ from ...model.lines import amount
 from ...model.reasons import Reason
 from ...model.request import RequestState
 from ...model.stored import BadDocument, is_number
-from . import build_figures
+from . import build_figures, gate_rows
 from .expecting import PROVIDERS, expected_wait
 from .fields import age, age_text
 from .names import pool_documents
@@ -27,7 +27,7 @@ from .request_rows import WAITS, said_now
 
 DECLINES = paths.own(own_tree.DECLINES)
 LAUNCHES = paths.own(own_tree.LAUNCHES)
-ROOTS = (paths.NODES, WAITS, DECLINES, PROVIDERS, *build_figures.ROOTS)
+ROOTS = (paths.NODES, WAITS, DECLINES, PROVIDERS, *build_figures.ROOTS, *gate_rows.ROOTS)
 MOST_AHEAD = 10
 OURS = "stackci-PoolWorker."
 """The prefix of the ids of pools of this collection's launchers."""

@@ -14,6 +14,7 @@ from ...model.config.types import NodepoolConfig
 from ...model.image import STALE_AFTER, Build, BuildState, Upload, UploadState
 from .build_figures import trouble_with, unused_builds
 from .fields import age
+from .gate_rows import gate_row
 from .image_reading import (
     builds_of,
     failures_of,
@@ -42,6 +43,7 @@ def _image_row(name: str, config: NodepoolConfig, reading: TreeReading, now: flo
         row["mark"] = mark
     newest = ready[0]["age"] if ready else None
     providers = _providers(name, config, builds)
+    gates = {provider: gate_row(reading, provider, name, now) for provider in providers}
     longest = STALE_AFTER * settings.rebuild_age if settings else None
     return {
         "image": name,
@@ -53,7 +55,9 @@ def _image_row(name: str, config: NodepoolConfig, reading: TreeReading, now: flo
         "stale": newest is not None and longest is not None and newest > longest,
         "builds": builds[:MOST_BUILDS],
         "builds_count": len(builds),
-        "providers": [_provider_row(name, provider, builds, reading, now) for provider in providers],
+        "providers": [
+            {**_provider_row(name, provider, builds, reading, now), "gate": gates[provider]} for provider in providers
+        ],
         **_failures(reading, build_notes_path(name), now),
     }
 
@@ -99,8 +103,8 @@ def _provider_row(
     uploads = [upload for row in builds for upload in row["uploads"] if upload["provider"] == provider]
     order = [row["id"] for row in builds]
     usable = [upload for upload in uploads if upload["state"] == UploadState.READY and upload["external_id"]]
-    # The builds are in their order, the newest first; it is not changed by the time of an upload.
-    usable.sort(key=lambda upload: (order.index(upload["build_id"]), upload["age"] is None, upload["age"], upload["id"]))
+    usable.sort(key=lambda upload: (upload["age"] is None, upload["age"], upload["id"]))
+    usable.sort(key=lambda upload: order.index(upload["build_id"]))  # the newest build first
     there = list(dict.fromkeys(upload["build_id"] for upload in usable))
     unused = set(unused_builds(reading, image, provider, there, now))
     told = [trouble_with(reading, image, build_id, provider, now) for build_id in there]

@@ -75,7 +75,17 @@ _PLACES: Mapping[str, Place] = {
     "requests-wait": lambda row: f"requests?state={RequestState.REQUESTED}",
     "stuck": lambda row: "#leaks",
     **dict.fromkeys(
-        ("build", "build-unused", "upload", "stale", "no-upload"), lambda row: f"images?q={quoted(row['subject'])}"
+        (
+            "build",
+            "build-unused",
+            "gate-flaky",
+            "gate-inconclusive",
+            "gate-rejected",
+            "no-upload",
+            "stale",
+            "upload",
+        ),
+        lambda row: f"images?q={quoted(row['subject'])}",
     ),
 }
 """Cause → function that returns the path of the page about a row. All others are about a provider."""

@@ -69,6 +69,15 @@ def notes(**found: Any) -> dict[str, Any]:
     return {"failures": 3, "failed_at": NOW - 100, "not_before": NOW + 500, **found}
 
 
+_FAILED = {"kind": "canary", "passed": False, "reason": "DNS of the site", "at": NOW - 60}
+
+
+def gate(found: dict[str, Any]) -> dict[str, Any]:
+    """The record of a gate for the newest build."""
+    record = {"build": _BUILD, "upload": "0000000001", "since": NOW - 300, **found}
+    return {f"{paths.OWN}/image-gates/cloud-fra/debian-12": record}
+
+
 @dataclass(frozen=True)
 class Trouble:
     """What is made wrong, and what the operator must read.
@@ -183,6 +192,27 @@ TRIAL = {
             }
         },
         without=("cloud-nyc/images/", "cloud-syd/images/"),
+    ),
+    "the newest build fails its test, and the image in use does not": Trouble(
+        "gate-rejected",
+        ("debian-12 at cloud-fra", "is rejected: 2 canaries failed: DNS of the site"),
+        "correct the image and build it again",
+        "nodepoolctl images",
+        gate({"outcome": "rejected", "note": "2 canaries failed: DNS of the site"}),
+    ),
+    "the test of a new build fails on the image in use, too": Trouble(
+        "gate-inconclusive",
+        ("debian-12 at cloud-fra", "is not decided: inconclusive: the mirror is down"),
+        "it is not the image",
+        "nodepoolctl images",
+        gate({"round": 1, "note": "inconclusive: the mirror is down"}),
+    ),
+    "a new build passes its test at the second try only": Trouble(
+        "gate-flaky",
+        ("debian-12 at cloud-fra", "passed after a failure: DNS of the site"),
+        "see the log of the test that failed",
+        "nodepoolctl images",
+        gate({"outcome": "passed", "note": "DNS of the site", "results": [_FAILED, {**_FAILED, "passed": True}]}),
     ),
     "most servers are given up before they are nodes": Trouble(
         "wasted",
