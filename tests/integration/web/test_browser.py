@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import time
 import uuid
@@ -18,6 +19,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import parse_config
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.history import Change
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.events.recorder import Recorder
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.picture import Picture
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.server.application import Application, Visitors
@@ -165,19 +167,30 @@ def record(site: Site, hours: float = 5.0) -> None:
     """Fill the history of a site as its service would have done."""
     now, history = time.time(), site.picture.history
     for minute in range(round(hours * 60), 0, -1):
-        wave = minute % 50
+        wave = 25 + 24 * math.sin(minute / 35)
         calls = dict.fromkeys(busy_tree.PROVIDERS, 20.0 + wave)
         history.add(
             now - 60.0 * minute,
             {
-                "nodes": {"in-use": 40 + wave / 5, "ready": 6, "building": wave % 9},
-                "waits": {"45": 4, "90": wave % 5, "600": wave % 2},
-                "failures": {"capacity": wave % 7 // 5, "image": wave % 11 // 10},
+                "nodes": {"in-use": 40 + wave / 5, "ready": 6, "building": 5 + 4 * math.cos(minute / 20)},
+                "waits": {"45": 4, "90": round(wave) % 5, "600": minute % 60 // 55},
+                "failures": {"capacity": minute % 70 // 60, "image": minute % 110 // 105},
                 "calls": calls,
                 "errors": {busy_tree.ILL: wave / 5},
                 "images": dict.fromkeys(busy_tree.IMAGES, 60.0 * (400 - minute)),
             },
         )
+
+
+def what_changed(site: Site) -> None:
+    """Have something happen to a site within its last hours."""
+    for minutes, kind, text in (
+        (190, "build_live", "build 0a1b2c3d of debian-12 is live at cloud-fra"),
+        (95, "configuration_read", "configuration read again: provider cloud-nyc changed (rate)"),
+        (40, "launcher_serves", "provider cloud-syd: the launcher on launcher2 serves it"),
+        (6, "provider_in_trouble", "provider cloud-syd is in trouble: GET /servers/detail: 503 Service Unavailable"),
+    ):
+        site.picture.history.note(Change(time.time() - 60 * minutes, kind, text))
 
 
 def test_the_last_hours_are_curves_with_their_changes_beneath(zookeeper, chromium):
@@ -186,6 +199,7 @@ def test_the_last_hours_are_curves_with_their_changes_beneath(zookeeper, chromiu
     with ExitStack() as stack:
         site = site_of(zookeeper, stack)
         record(site)
+        what_changed(site)
         recorder = Recorder(site.picture)
         # Two looks: what is there before the first one is not new.
         recorder.step(0.0)
@@ -438,6 +452,7 @@ def test_a_server_that_is_away_is_said_and_found_again(busy, chromium):
 def test_zookeeper_stops_and_comes_back(chromium):
     with ZooKeeperServer(tick_ms=100) as server, ExitStack() as stack:
         site = site_of(server, stack)
+        record(site)
         with visit(chromium, site.address, dark=True, width=400) as visited:
             page = visited.page
             expect(page.locator("#live-text")).to_contain_text("live")
@@ -446,6 +461,7 @@ def test_zookeeper_stops_and_comes_back(chromium):
             expect(banner).to_contain_text("ZooKeeper does not answer")
             expect(banner.locator("time")).to_be_visible()
             assert page.locator("#h-queue .count").inner_text() == "29"
+            expect(page.locator("section[data-key=past] polyline").first).to_be_attached()
             assert barriers(page) == []
             shoot(page, "zookeeper-away-dark-phone")
             server.start()

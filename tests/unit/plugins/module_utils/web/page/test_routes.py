@@ -12,7 +12,9 @@ from urllib.parse import urljoin, urlsplit
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import parse_config
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.history import MOST_NAMES, POINTS, Change
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.page import rendering
+from ansible_collections.stackci.nodepool.plugins.module_utils.web.page.curves import MOST_CURVES
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.page.rendering import static
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.page.routes import TYPES, VALID
 from tests.support import busy_tree, populated_tree
@@ -211,6 +213,20 @@ def test_the_first_view_of_a_large_site_is_bounded_and_light(large):
     assert whole <= 150_000
     for path in ("/nodes", "/requests", "/nodes?q=debian", "/requests?reason=frozen"):
         assert len(text_of(large, path)) < 150_000
+
+
+def test_six_full_hours_of_a_large_site_are_light():
+    found = WebCase(busy_tree.documents(NOW), busy_tree.locks(), config=parse_config(busy_tree.config()))
+    names = [f"cloud-number-{number:03d}" for number in range(MOST_NAMES)]
+    for minute in range(POINTS):
+        values = {name: float(minute * place % 97) for place, name in enumerate(names)}
+        groups = ("nodes", "failures", "calls", "errors", "images")
+        waits = {"waits": {"45": minute % 7, "600": minute % 3}}
+        found.picture.history.add(NOW - 60 * (POINTS - minute), {**dict.fromkeys(groups, values), **waits})
+        found.picture.history.note(Change(NOW - minute, "resource_frozen", "<b>cores</b> is frozen " + "x" * 5000))
+    first = text_of(found, "/")
+    assert first.count("<polyline") > 5 * MOST_CURVES and "<b>cores" not in first and Outline(first).wrong == []
+    assert len(first.encode()) + sum(len(static(name)) for name in TYPES) <= 200_000
 
 
 def test_nothing_is_sent_again_to_a_visitor_who_has_it(case):
