@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The handlers of the web pages: ``/``, ``/nodes``, ``/requests``, ``/images`` and the pages below them.
+"""The handlers of the web pages: ``/``, ``/nodes``, ``/requests``, ``/images``, ``/usage``, and the pages below them.
 
 Each page is complete without JavaScript. With ``fragment=1`` in the query only the part that changes is sent; the
 page's script requests that part and replaces the old one.
@@ -26,6 +26,7 @@ from .lists import NODE_FIELDS, REQUEST_FIELDS, Query, Row, choices, listed
 from .overview import Overview, matches, overview, parts
 from .rendering import NO_FILES, has_files, rendered, static
 from .timeline import MOST_LINES, Line, of_request, timeline
+from .usage_tables import usage_tables
 
 VALID = 10.0
 """Seconds for which rows may be shown when nothing changes: the browser keeps their ages up to date."""
@@ -130,6 +131,15 @@ def _image_list(snapshot: Snapshot, request: Request) -> Response:
     return _tagged(
         snapshot, request, made, lambda: _text(snapshot, request, "images.html", made, query=query, rows=rows)
     )
+
+
+def _usage(snapshot: Snapshot, request: Request) -> Response:
+    made, tables = snapshot.remembered(
+        "page: usage",
+        lambda: (snapshot.now, usage_tables(snapshot.config, snapshot.reading, snapshot.now)),
+        valid=VALID,
+    )
+    return _tagged(snapshot, request, made, lambda: _text(snapshot, request, "usage.html", made, **tables))
 
 
 def _node(snapshot: Snapshot, request: Request, node_id: str) -> Response:
@@ -279,5 +289,6 @@ ROUTES: tuple[Route, ...] = (
     Route("/requests", _with_tree(_request_list), needs_tree=False),
     Route("/requests/<request_id>", _with_tree(_request), needs_tree=False),
     Route("/images", _with_tree(_image_list), needs_tree=False),
+    Route("/usage", _with_tree(_usage), needs_tree=False),
     Route("/static/<name>", _static, needs_tree=False),
 )

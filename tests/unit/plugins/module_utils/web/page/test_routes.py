@@ -30,7 +30,16 @@ from tests.support.populated_tree import (
 from tests.support.tree_reading import NOW
 from tests.support.web_case import WebCase
 
-PAGES = ["/", "/nodes", "/requests", "/images", f"/nodes/{BUILDING}", f"/nodes/{HELD}", f"/requests/{WAITING}"]
+PAGES = [
+    "/",
+    "/nodes",
+    "/requests",
+    "/images",
+    "/usage",
+    f"/nodes/{BUILDING}",
+    f"/nodes/{HELD}",
+    f"/requests/{WAITING}",
+]
 VOID = {"meta", "link", "input", "br", "hr", "img"}
 EVIL = "<script>alert(1)</script>\"' onload=x \u202e\ud800"
 
@@ -200,7 +209,7 @@ def test_whatever_a_cloud_or_a_requestor_has_written_is_text(path):
 @pytest.mark.parametrize(
     "query", ["q=<script>alert(1)</script>", 'state="><script>', "page=<script>", "q=%00%ff", f"q={'x' * 1500}"]
 )
-@pytest.mark.parametrize("path", ["/", "/nodes", "/requests", "/images"])
+@pytest.mark.parametrize("path", ["/", "/nodes", "/requests", "/images", "/usage"])
 def test_whatever_a_visitor_asks_for_is_text(case, path, query):
     text = text_of(case, f"{path}?{query}")
     assert "<script>" not in text and Outline(text).wrong == []

@@ -31,6 +31,7 @@ PATHS = (
     "/nodes",
     "/requests",
     "/images",
+    "/usage",
     "/metrics",
     "/ready",
     "/node-list",
