@@ -27,6 +27,7 @@ from tests.support.launcher_case import label, pool, provider
 
 OURS = {"one", "two"}
 THEIRS = {"theirs", "machines"}
+SHOWN = ("state", "provider", "allocated_to", "nodes", "declined_by")
 MACHINES = ("127.0.0.2", "127.0.0.3")
 NODES, COMPONENTS, LIVE = "/nodepool/nodes", "/nodepool/components", "/nodepool/stackci/live-launchers"
 
@@ -37,10 +38,10 @@ def own_provider(name: str, *labels: str, **more: Any) -> dict[str, Any]:
     return provider(name, pool("main", *offered), cloud="one", **more)
 
 
-def machines(port: int, host_key: str) -> dict[str, Any]:
-    """A provider of Nodepool's driver static."""
+def machines(port: int, host_key: str, name: str = "machine") -> dict[str, Any]:
+    """A provider of Nodepool's driver static, whose machines have that label."""
     nodes = [
-        {"name": one, "labels": ["machine"], "connection-port": port, "host-key": host_key, "username": "zuul"}
+        {"name": one, "labels": [name], "connection-port": port, "host-key": host_key, "username": "zuul"}
         for one in MACHINES
     ]
     return {"name": "machines", "driver": "static", "pools": [{"name": "main", "nodes": nodes}]}
@@ -183,6 +184,22 @@ def failures(world: World) -> dict[str, list[str]]:
                 if not (able - ours) & declined or not ours <= declined:
                     failed[change.path.rpartition("/")[2]] = record["node_types"]
     return failed
+
+
+def story(world: World, request: str) -> list[str]:
+    """What happened to a request and to the nodes that it has ever had, and who did it."""
+    changes = list(TransactionLog(world.site.zookeeper.directory / "data", world.site.chroot).changes())
+    sides, nodes, told = _sides(changes), set[str](), []
+    for change in changes:
+        record = _document(change.data)
+        if record.get("allocated_to") == request:
+            nodes.add(change.path)
+        if change.path in nodes or change.path == f"/nodepool/requests/{request}":
+            shown = {key: record[key] for key in SHOWN if key in record}
+            told.append(
+                f"{change.at:.3f} {sides.get(change.session, 'a requestor')}: {change.kind} {change.path} {shown}"
+            )
+    return told
 
 
 def _sides(changes: list[Change]) -> dict[int, str]:

@@ -10,6 +10,8 @@ import random
 import signal
 import time
 
+from kazoo.exceptions import NoNodeError
+
 from tests.interop.beside import (
     OURS,
     Ours,
@@ -20,6 +22,7 @@ from tests.interop.beside import (
     own_provider,
     sshd,
     stock_for,
+    story,
     trespasses,
 )
 from tests.interop.lab import Lab, World, row
@@ -267,6 +270,26 @@ def _acts_ours(world: World, name: str) -> bool:
     return bool(world.site.requestor.children(f"/nodepool/stackci/providers/{name}/lock"))
 
 
+@row("beside-shared", "machines of Nodepool's driver static and a provider of ours offer the same label")
+def beside_shared(lab: Lab) -> str:
+    """The driver static takes requests by the ready nodes of others, and leaves them pending without a lock."""
+    world = lab.world()
+    port, key = lab.stack.enter_context(sshd(world.site.folder))
+    stock = configure(world, machines(port, key, "both"), labels={"both": {"min-ready": 4}})
+    requestor = world.site.requestor
+    with both(world, stock):
+        _all_at_work(world, *OURS, "machines")
+        eventually(lambda: _ready_and_free(world, "both") >= 4, PATIENCE)
+        asked = {str(number): requestor.ask("both") for number in range(12)}
+        _wait_for_all(world, asked)
+        where = [next(iter(_provider_of(world, one))) for one in asked.values()]
+        used = [node for one in asked.values() for node in requestor.accept(one)]
+        requestor.give_back(*used)
+        requestor.wait_gone(used, PATIENCE)
+    _judge(world)
+    return f"12 requests: {where.count('machines')} got a machine, {where.count('one')} a node of ours"
+
+
 @row(
     "beside-metastatic",
     "Nodepool's driver metastatic takes its backing nodes from our provider, also when it is killed",
@@ -337,6 +360,7 @@ class _Soak:
     """Requestors who take nodes as they come, and somebody who kills or stops one of the launchers now and then."""
 
     def __init__(self, world: World, ours: Ours, theirs: Daemon, chance: random.Random) -> None:
+        self._world = world
         self._requestor = world.site.requestor
         self._sides = (ours, theirs)
         self._chance = chance
@@ -361,12 +385,30 @@ class _Soak:
                 self._requestor.cancel(request)
                 self.failed += 1
             if state == "fulfilled":
-                self._requestor.give_back(*self._requestor.accept(request))
+                self._use(request)
             if state in ("failed", "fulfilled"):
                 del self.waiting[request]
         if now >= self._next and (self._struck is not None or strikes):
             self._strike()
         time.sleep(0.1)
+
+    def _use(self, request: str) -> None:
+        """Take the nodes, and give them back at once.
+
+        A launcher of Nodepool that was stopped for longer than its session lives deletes its nodes that boot, and still
+        fulfils their request with them, also when it is alone in the tree. Zuul then requests nodes again.
+        """
+        try:
+            self._requestor.give_back(*self._requestor.accept(request))
+        except (AssertionError, NoNodeError, TypeError) as problem:
+            told = story(self._world, request)
+            if any(" ours: " in line for line in told):
+                raise AssertionError("\n".join(told)) from problem
+            self.failed += 1
+            for node in list(self._requestor.locks):
+                self._requestor.unlock(node)
+            if self._requestor.state(request) is not None:
+                self._requestor.cancel(request)
 
     def _strike(self) -> None:
         if self._struck is None:
