@@ -29,8 +29,9 @@ RETRY = 60.0
 """Seconds until a host name that could not be resolved is resolved again."""
 MOST_WAITING = 20_000
 """Maximum number of metrics that are kept until they can be sent; older ones are dropped."""
-_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._+/-]")
-"""Characters that would end a name (a blank, a colon, a bar), or that a store behind statsd may not accept."""
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._+-]")
+"""Characters that would end a name (a blank, a colon, a bar), or that a store behind statsd may not accept: Graphite
+keeps the metric a.b as a/b, so that a slash would make one metric of two."""
 
 
 class Sink(Protocol):

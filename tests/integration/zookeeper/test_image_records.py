@@ -104,6 +104,9 @@ def test_an_upload_from_its_creation_to_its_end(store, zk_client):
     held.release()
     eventually(lambda: not store.images.is_provider_locked("lock", build.id, "lock"))
     assert document(zk_client, upload.path)["external_id"] == "c0ffee"
+    upload.username = "ci"
+    store.images.write_upload(upload)
+    assert document(zk_client, upload.path)["state_time"] == 300.0, "another write makes it no younger"
     assert store.images.read_upload(upload) == upload
     assert store.images.uploads("lock") == [upload]
     assert store.images.newest_ready("lock", "lock") == upload

@@ -58,6 +58,7 @@ from .builder_metrics import (
     count_build,
     send_build_states,
     send_requests,
+    with_gone,
 )
 from .clearing import (
     clear_machine,
@@ -124,6 +125,7 @@ class BuildsCycle(Work):
         self._isolation = isolation
         self._tell_at = 0.0
         self._building = ""
+        self._sent: set[str] = set()
         """The image that is being built."""
         self._formats: dict[str, str] = {}
         self._format_problems: dict[str, str] = {}
@@ -289,8 +291,10 @@ class BuildsCycle(Work):
             asked = case.requested is not None and case.code != BuildCode.BUILDING
             pending[case.image] = asked and not building
             states[case.image] = BUILDING if building else PAUSED if case.code == BuildCode.PAUSED else IDLE
-        send_requests(self._cycle_counts.sink, pending)
-        send_build_states(self._cycle_counts.sink, self._context.hostname, states)
+        # Both have the same images.
+        sent = set(self._sent)
+        send_requests(self._cycle_counts.sink, with_gone(pending, sent))
+        send_build_states(self._cycle_counts.sink, self._context.hostname, with_gone(states, self._sent))
 
     def _view(self) -> ImagesView:
         images_dir = self._config.images_dir or ""

@@ -6,12 +6,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypeVar
 
 from ....clients.statsd import Sink
 from ....model.counters import IMAGE_BUILD, IMAGE_UPLOAD
 from ...frame.counts import CycleCounts
 from .build import READY, Report
 from .image_builder import FAILED
+
+K = TypeVar("K", str, tuple[str, str])
 
 
 def count_build(cycle_counts: CycleCounts, report: Report, now: float) -> None:
@@ -43,6 +46,17 @@ IDLE, BUILDING, UPLOADING, PAUSED = 0, 1, 2, 3
 """Nodepool's numbers for the states of an image in a builder."""
 
 
+def with_gone(states: Mapping[K, int], told: set[K]) -> dict[K, int]:
+    """Return *states*, and 0 for what *told* has besides: a gauge keeps its last value until another one is sent.
+
+    :param told: what was sent last; becomes what is sent now.
+    """
+    gone = told - states.keys()
+    told.clear()
+    told.update(states)
+    return {**states, **dict.fromkeys(gone, IDLE)}
+
+
 def send_build_states(sink: Sink, hostname: str, states: Mapping[str, int]) -> None:
     """Send the state of each image in this builder.
 
@@ -63,7 +77,7 @@ def send_upload_states(sink: Sink, hostname: str, states: Mapping[tuple[str, str
         sink.gauge(f"nodepool.builder.{hostname}.image.{image}.provider.{provider}.upload.state", state)
 
 
-def send_requests(sink: Sink, pending: Mapping[str, bool]) -> None:
+def send_requests(sink: Sink, pending: Mapping[str, int]) -> None:
     """Send which images are requested and not being built yet."""
     sink.gauge("nodepool.image_build_requests", sum(pending.values()))
     for image, waits in pending.items():

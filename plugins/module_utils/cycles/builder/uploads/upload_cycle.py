@@ -45,7 +45,7 @@ from ...frame.tree_identity import (
     site_of,
 )
 from ..builds.build import full_name
-from ..builds.builder_metrics import IDLE, PAUSED, UPLOADING, count_upload, send_upload_states
+from ..builds.builder_metrics import IDLE, PAUSED, UPLOADING, count_upload, send_upload_states, with_gone
 from ..context.builder_identity import Identity
 from ..context.builder_options import UploadOptions
 from ..context.image_files import check_files
@@ -154,6 +154,7 @@ class UploadsCycle(Work):
         self._cases: list[UploadCase] = []
         self._told: set[str] = set()
         self._tell_at = 0.0
+        self._sent: set[tuple[str, str]] = set()
         self._identity = Identity(context.store, context.config, context.builder_id)
         self._hostname = full_name() if sink is not None else ""
 
@@ -339,7 +340,7 @@ class UploadsCycle(Work):
                 states[case.image, case.provider] = (
                     UPLOADING if uploading else PAUSED if case.code == UploadCode.PAUSED else IDLE
                 )
-            send_upload_states(self._cycle_counts.sink, self._hostname, states)
+            send_upload_states(self._cycle_counts.sink, self._hostname, with_gone(states, self._sent))
 
     def _awaited(self, deletions: list[Deletion], case: UploadCase) -> bool:
         """Return True while an upload of the same build, abandoned by a killed cycle, may still be adopted."""

@@ -93,9 +93,14 @@ def test_a_look_up_that_hangs_or_fails_holds_nobody_up():
 @given(st.text())
 def test_a_name_cannot_break_the_line(text):
     cleaned = clean(text)
-    assert cleaned.isascii() and not set(cleaned) & set(":|@ \n\t#")
+    assert cleaned.isascii() and not set(cleaned) & set(":|@ \n\t#/")
     assert len(cleaned) == len(text)
 
 
 def test_usual_names_stay_as_they_are():
     assert clean("nodepool.label.ubuntu-jammy_8GB.nodes.in-use") == "nodepool.label.ubuntu-jammy_8GB.nodes.in-use"
+
+
+def test_a_slash_makes_no_folder_of_a_store():
+    """Graphite keeps a.b in a folder a: the metrics of a label a/b would be mixed with those of a label a.b."""
+    assert clean("nodepool.label.team/large.nodes.ready") == "nodepool.label.team_large.nodes.ready"

@@ -100,3 +100,10 @@ def test_interfaces_that_the_catalog_has_none_of_are_all_told(cloud, make_client
 def test_an_interface_that_is_no_text_is_told(cloud, make_client, clouds_yaml) -> None:
     with pytest.raises(CloudAuthError, match="'interface' is a number where a text belongs"):
         make_client(clouds_yaml(interface=["internal", 5]))
+
+
+def test_an_endpoint_of_the_entry_is_called_instead_of_that_of_the_catalog(cloud, make_client, clouds_yaml) -> None:
+    cloud.on("GET", "/nova/v2.1/flavors/detail", (200, {"flavors": []}))
+    entry = clouds_yaml(compute_endpoint_override="http://gate.invalid/nova/v2.1")
+    assert make_client(entry).list_flavors() == []
+    assert cloud.seen[-1].host == "gate.invalid"

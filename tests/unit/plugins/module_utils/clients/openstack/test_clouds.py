@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -99,6 +100,28 @@ def test_a_login_in_the_environment_does_not_change_an_entry(path: Path, monkeyp
     sourced = load_cloud_entry("p", "east", None).region
     assert sourced.config["auth"] == plain.config["auth"]
     assert sourced.get_region_name() == plain.get_region_name() == "RegionOne"
+
+
+@pytest.mark.parametrize(
+    ("auth_type", "auth", "kind"),
+    [
+        ("v3applicationcredential", {"application_credential_id": "a1", "application_credential_secret": "s3"}, "Appl"),
+        ("v3token", {"token": "t0", "project_id": "p1"}, "Token"),
+        (
+            "v3password",
+            {"username": "u", "password": "s3", "user_domain_id": "default", "project_id": "p1"},
+            "Password",
+        ),
+    ],
+)
+def test_an_entry_may_log_in_by_other_means_than_a_password(
+    path: Path, auth_type: str, auth: dict[str, str], kind: str
+):
+    login = {"auth_url": "http://keystone.invalid/v3", **auth}
+    path.write_text(json.dumps({"clouds": {"east": {"auth_type": auth_type, "auth": login}}}), encoding="utf-8")
+    plugin = load_cloud_entry("p", "east", None, str(path)).region.get_auth()
+    (method,) = plugin.auth_methods
+    assert type(method).__name__.startswith(kind)
 
 
 def test_the_operators_own_directory_comes_first(path: Path, monkeypatch, tmp_path: Path) -> None:

@@ -12,9 +12,12 @@ import sys
 LIBRARY = "ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.library"
 
 
-def run(text: str) -> str:
-    """What a program prints."""
-    program = f"import sys, importlib\nlibrary = importlib.import_module({LIBRARY!r})\n{text}"
+def run(text: str, *, before: str = "") -> str:
+    """What a program prints.
+
+    :param before: comes before the import of the library.
+    """
+    program = f"import sys, importlib\n{before}\nlibrary = importlib.import_module({LIBRARY!r})\n{text}"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, env=environment, timeout=120, check=False
@@ -42,3 +45,12 @@ def test_other_code_in_the_same_process_can_use_all_of_it():
         "print(type(openstack).__name__)"
     )
     assert found.strip() == "module"
+
+
+def test_other_code_in_the_same_process_reads_yaml_as_before():
+    """An older library changed what yaml.load makes of texts for the whole process."""
+    read = (
+        "repr((yaml.load('{a: 2026-01-02, b: on, c: 017}', Loader=yaml.SafeLoader), yaml.SafeLoader.yaml_constructors))"
+    )
+    text = f"import openstack.connection\nlibrary.require()\nprint({read} == first)"
+    assert run(text, before=f"import yaml\nfirst = {read}").strip() == "True"

@@ -33,6 +33,13 @@ def test_down_ports_are_asked_for_in_the_project_only(cloud, make_client) -> Non
     assert cloud.seen[-1].query["project_id"] == ["proj"]
 
 
+def test_a_port_without_the_time_of_its_creation_is_listed_without(cloud, make_client) -> None:
+    """Older neutrons do not tell it; the sweep then counts from its first look."""
+    document = {"id": "p1", "device_id": "", "device_owner": "", "network_id": "n1", "status": "DOWN", "fixed_ips": []}
+    cloud.on("GET", "/v2.0/ports", (200, {"ports": [document, {**document, "id": "p2", "created_at": BORN}]}))
+    assert [(port.id, port.created) for port in make_client().list_down_ports()] == [("p1", None), ("p2", BORN)]
+
+
 def test_floating_ips_tell_when_they_were_made(cloud, make_client) -> None:
     document = {"id": "f1", "floating_ip_address": "192.0.2.7", "status": "DOWN", "port_id": None, "created_at": BORN}
     cloud.on("GET", "/v2.0/floatingips", (200, {"floatingips": [{**document, "description": "mine"}]}))

@@ -20,6 +20,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.bu
     send_build_states,
     send_requests,
     send_upload_states,
+    with_gone,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.counts import CycleCounts
 
@@ -110,3 +111,17 @@ def test_requests_to_build(heard: Heard) -> None:
         "nodepool.image.b.image_build_requests": 0,
         "nodepool.image.c.image_build_requests": 1,
     }
+
+
+def test_what_is_not_there_any_more_is_sent_as_idle_once(heard: Heard) -> None:
+    """An image leaves the configuration while it is uploaded; a gauge keeps its last value."""
+    told: set[tuple[str, str]] = set()
+    send_upload_states(heard, "nb01", with_gone({("a", "east"): UPLOADING, ("b", "east"): IDLE}, told))
+    heard.all.clear()
+    send_upload_states(heard, "nb01", with_gone({("b", "east"): IDLE}, told))
+    place = "nodepool.builder.nb01.image"
+    assert heard.all == [
+        (f"{place}.b.provider.east.upload.state", 0),
+        (f"{place}.a.provider.east.upload.state", 0),
+    ]
+    assert with_gone({("b", "east"): IDLE}, told) == {("b", "east"): IDLE}
