@@ -9,6 +9,7 @@ next cycle goes on after a kill.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
@@ -32,6 +33,9 @@ TOKEN = "stackci_gate"
 """The key of ``requestor_data`` that has the token."""
 BUILD = "stackci_build"
 """The key of ``requestor_data`` that has the id of the build from which the node is to be made."""
+LOGS = "gates"
+"""Folder of the logs, in build-log-dir."""
+_LOG_NUMBER = re.compile(r"-(\d{1,5})\.log\Z")
 MOST_RESULTS = 20
 LONGEST_REASON = 500
 LONGEST_NOTE = 1500
@@ -119,9 +123,9 @@ class GateRecord(Stored):
 
     @property
     def log_number(self) -> int:
-        """The number of the result, from 1, whose log shows best why it did not just pass; 0 if there is no log."""
-        logs = [(not result.passed, number) for number, result in enumerate(self.results, 1) if result.log]
-        return max(logs, default=(False, 0))[1]
+        """The number of the log that shows best why it did not just pass; 0 if there is none."""
+        found = [(not result.passed, match) for result in self.results if (match := _LOG_NUMBER.search(result.log))]
+        return max(((failed, int(match[1])) for failed, match in found), default=(False, 0))[1]
 
     def with_result(self, result: GateResult) -> GateRecord:
         """Return the record after a node has been tested; its request is over."""
@@ -142,6 +146,11 @@ class GateRecord(Stored):
         return replace(
             self, outcome=outcome, note=bounded(note, LONGEST_NOTE), request="", token="", kind="", not_before=0.0
         )
+
+
+def log_name(image: str, build: str, provider: str, upload: str, number: int) -> str:
+    """Return the name of the log of a gate's node, in the folder LOGS of build-log-dir."""
+    return f"{image}-{build}-{provider}-{upload}-{number}.log"
 
 
 def build_wanted(request: NodeRequest | None) -> str:

@@ -15,7 +15,7 @@ from ...clients.zookeeper.store import Store
 from ...model.config.gate_settings import GateSettings
 from ...model.config.types import NodepoolConfig
 from ...model.errors import DeadlineExceeded, UnknownName
-from ...model.gate import BUILD, GATE_REQUESTOR, GateRecord
+from ...model.gate import BUILD, GATE_REQUESTOR, LOGS, GateRecord
 from ...model.image import Upload, build_of_path
 from ...model.node import Node
 from ...model.request import NodeRequest, RequestState
@@ -182,4 +182,4 @@ def _offers(config: NodepoolConfig, wish: Wish) -> Iterator[tuple[str, str]]:
 def log_of(config: NodepoolConfig, image: str, now: float) -> str:
     """Return the path of the log of a test by hand."""
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now))
-    return os.path.join(config.build_log_dir, "gates", f"{image}-by-hand-{stamp}.log")
+    return os.path.join(config.build_log_dir, LOGS, f"{image}-by-hand-{stamp}.log")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...model.errors import ConfigError
-from .. import exposition, health_endpoints, nodepool_endpoints
+from .. import exposition, gate_logs, health_endpoints, nodepool_endpoints
 from ..libraries import HTTPException, Map, Request, Response, Rule
 from ..page import routes as page
 from ..picture import Picture, Snapshot
@@ -25,6 +25,7 @@ ROUTES: tuple[Route, ...] = (
     *health_endpoints.ROUTES,
     *nodepool_endpoints.ROUTES,
     *exposition.ROUTES,
+    *gate_logs.ROUTES,
     *page.ROUTES,
 )
 METHODS = ("GET", "HEAD")

@@ -16,20 +16,19 @@ from ....clients.playbook_run import PlaybookRun
 from ....model import connection
 from ....model.config.gate_settings import GateSettings
 from ....model.config.types import NodepoolConfig
+from ....model.gate import LOGS, log_name
 from ....model.image import Upload, build_of_path, is_build_id
 from ....model.image_contents import COMMAND
 from ....model.node import DEFAULT_PORT, Node
 
-FOLDER = "gates"
-"""Folder of the logs, in build-log-dir."""
 _LOG = re.compile(r"(.+)-([0-9a-f]{32}|\d{10})-.+\.log")
 _DEFAULTS = (connection.DEFAULT, "auto")
 
 
 def log_path(config: NodepoolConfig, upload: Upload, number: int) -> str:
     """Return the path of the log of a gate's node, which is the *number*-th one."""
-    name = f"{upload.image}-{upload.build_id}-{upload.provider}-{upload.id}-{number}.log"
-    return os.path.join(config.build_log_dir, FOLDER, name)
+    name = log_name(upload.image, upload.build_id, upload.provider, upload.id, number)
+    return os.path.join(config.build_log_dir, LOGS, name)
 
 
 def remove_logs(config: NodepoolConfig, image: str, builds: Collection[str]) -> None:
@@ -37,7 +36,7 @@ def remove_logs(config: NodepoolConfig, image: str, builds: Collection[str]) -> 
 
     :param builds: ids of the builds that exist.
     """
-    folder = os.path.join(config.build_log_dir, FOLDER)
+    folder = os.path.join(config.build_log_dir, LOGS)
     try:
         names = os.listdir(folder)
     except OSError:

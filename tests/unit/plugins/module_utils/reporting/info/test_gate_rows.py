@@ -43,9 +43,9 @@ def tree(gate: dict[str, Any] | None, *, built: bool = True) -> Any:
     [
         ({"note": "waits for a node"}, "waiting", 0, 60),
         ({"round": 1, "results": [FAILED]}, "inconclusive", 1, 30),
-        ({"outcome": "passed", "results": [PASSED]}, "passed", 1, 10),
+        ({"outcome": "passed", "results": [PASSED]}, "passed", 2, 10),
         ({"outcome": "passed", "results": [FAILED, PASSED]}, "flaky", 1, 10),
-        ({"outcome": "rejected", "results": [FAILED, {**PASSED, "kind": "control"}, FAILED]}, "rejected", 3, 30),
+        ({"outcome": "rejected", "results": [FAILED, {**PASSED, "kind": "control"}, FAILED]}, "rejected", 1, 30),
         ({"outcome": "rejected", "results": [{**FAILED, "log": ""}]}, "rejected", 0, 30),
     ],
 )
