@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Renews the pictures of the page in the documentation: ``python -m tools.page_captures``.
 
-It needs ``PYTHONPATH=playbooks/collections``. A web service over the tree of tests/support/busy_tree.py, with five hours of
-history, is opened in Chromium.
+It needs ``PYTHONPATH=playbooks/collections``. A web service over the tree of tests/support/busy_tree.py, with five
+hours of history, is opened in Chromium.
 """
 
 from __future__ import annotations
