@@ -189,6 +189,18 @@ def test_a_create_carries_no_microversion(cloud, make_client) -> None:
     assert cloud.seen[-1].body["server"]["metadata"] == {"a": "b"}
 
 
+def test_metadata_may_have_any_key(cloud, make_client) -> None:
+    """Keys that are names of methods were an error of an older library."""
+    metadata = dict.fromkeys(("key", "delete", "clear", "items", "id", "location", "name", "metadata"), "x")
+    cloud.on("POST", "/v2.1/servers", (202, {"server": {"id": "s9"}}))
+    cloud.on("GET", SERVERS, (200, {"servers": [{"id": "s9", "metadata": metadata}]}))
+    client = make_client()
+    client.create_server(ServerSpec("np1", "i", "f", metadata))
+    assert cloud.seen[-1].body["server"]["metadata"] == metadata
+    (server,) = client.list_servers()
+    assert dict(server.metadata) == metadata
+
+
 @pytest.mark.parametrize(
     ("answer", "kind", "unclear"),
     [

@@ -219,6 +219,16 @@ def test_properties_of_the_vendor_and_format_of_the_entry(cloud, make_client, cl
     assert make_client().image_format == "qcow2"
 
 
+@pytest.mark.parametrize(("value", "sent"), [(False, "False"), (True, "True"), ("false", "false"), (0, "0")])
+def test_a_property_of_the_entry_is_sent_as_a_text(cloud, make_client, clouds_yaml, value, sent) -> None:
+    """glance refuses a property that is no text, and the agents of Rackspace know "False" only."""
+    cloud.on("POST", "/v2/images", (201, shown("queued")))
+    make_client(clouds_yaml(disable_vendor_agent={"xenapi_use_agent": value})).images.create(
+        ImageSpec("x-1", "raw", {})
+    )
+    assert cloud.seen[-1].body["xenapi_use_agent"] == sent
+
+
 def test_uploads_by_tasks_need_an_object_store(cloud, make_client, clouds_yaml, file) -> None:
     client = make_client(clouds_yaml(image_api_use_tasks=True))
     assert client.images.uses_tasks
