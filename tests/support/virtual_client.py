@@ -74,6 +74,7 @@ class VirtualClient:
     private = False
     force_ipv4 = False
     local_ipv6 = False
+    login_problem = ""
 
     def __init__(
         self,

@@ -64,3 +64,45 @@ def test_running_cycles_tell_everybody_through_zookeeper(site):
         eventually(lambda: any("nodepool.yaml" in problem for problem in told()))
         site.config.write_text(good, encoding="utf-8")
         eventually(lambda: not told())
+
+
+def test_a_successor_logs_in_with_the_last_usable_entry_of_a_cloud_and_says_so(site):
+    site.configure()
+    first = site.requestor.ask("small")
+    assert play(site, "launcher.yml")[0] == 0
+    assert site.requestor.state(first) == "fulfilled"
+
+    good = site.clouds_yaml.read_text(encoding="utf-8")
+    for broken, told in ((good + "\n  : [\n", "is not valid YAML"), ('{"clouds": {"other": {}}}', "has no entry")):
+        site.clouds_yaml.write_text(broken, encoding="utf-8")
+        request = site.requestor.ask("small")
+        status, said = play(site, "launcher.yml")
+        assert status == 0, said
+        assert site.requestor.state(request) == "fulfilled"
+        assert told in said and "stays in use" in said
+        # Whoever checks the file is told that it is wrong.
+        status, said = play(site, "launcher.yml", "--check")
+        assert status != 0 and told in said
+
+    site.clouds_yaml.write_text(good, encoding="utf-8")
+    last = site.requestor.ask("small")
+    status, said = play(site, "launcher.yml")
+    assert status == 0, said
+    assert site.requestor.state(last) == "fulfilled"
+    assert "stays in use" not in said
+
+
+def test_a_cycle_that_runs_keeps_a_former_entry_when_clouds_yaml_is_written_and_still_wrong(site):
+    site.configure()
+    state = {"state_dir": str(site.folder / "state")}
+    with site.stay(**state) as cycle:
+        site.requestor.wait_for(site.requestor.ask("small"))
+    cycle.end()
+    site.clouds_yaml.write_text("clouds: [\n", encoding="utf-8")
+    with site.stay(**state) as cycle:
+        site.requestor.wait_for(site.requestor.ask("small"))
+        site.clouds_yaml.write_text("clouds: {\n", encoding="utf-8")
+        eventually(lambda: any("logging in again" in line for line in cycle.lines))
+        site.requestor.wait_for(site.requestor.ask("small"))
+    result = cycle.end()
+    assert any("stays in use" in problem for problem in result["config_problems"])

@@ -67,8 +67,8 @@ class CloudClient:
     :param total_timeout: longest time of one HTTP call in seconds, without name resolution.
     :param concurrency: maximum number of HTTP calls at the same time.
     :param transport: class of the HTTP adapter that sends the calls.
-    :param told: called after each API call except those for tokens and discovery, in the thread that made the call; it
-        must not block, and its exceptions are dropped.
+    :param told: called after each API call but those for tokens and discovery, in their thread; it must not block.
+    :ivar login_problem: why clouds.yaml cannot be used, when a former entry is used instead; "" otherwise.
     :raises CloudAuthError: clouds.yaml cannot be used. The constructor makes no call.
     :raises MissingLibraryError: openstacksdk is not installed.
     """
@@ -86,7 +86,7 @@ class CloudClient:
         told: Callable[[ApiCall], None] | None = None,
     ) -> None:
         entry = load_cloud_entry(provider.name, provider.cloud, provider.region_name, clouds_config)
-        self.provider = provider.name
+        self.provider, self.login_problem = provider.name, ""
         self.fingerprint = f"{entry.fingerprint} {provider.rate:g}"
         """A new client with a different value means that the connection settings have changed."""
         self.place = entry.place

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from ...clients.config_file import (
@@ -18,7 +19,7 @@ from ...clients.config_file import (
 )
 from ...model.api_timeouts import ApiTimeouts
 from ...model.config.types import NodepoolConfig, Provider
-from ...model.errors import ConfigError
+from ...model.errors import CloudAuthError, ConfigError
 
 if TYPE_CHECKING:
     from ...clients.openstack.api_names import ApiCall
@@ -89,13 +90,16 @@ class ConfigOptions:
 
         :raises CloudAuthError: clouds.yaml cannot be used for it.
         """
+        return self._client(provider, self.clouds_config)
+
+    def _client(self, provider: Provider, clouds_config: str | None) -> CloudClient:
         # openstacksdk takes half a second and 25 MiB; modules that call no cloud have these options, too.
         from ...clients.openstack.cloud_client import CloudClient
 
         timeouts = self.timeouts
         return CloudClient(
             provider,
-            clouds_config=self.clouds_config,
+            clouds_config=clouds_config,
             connect_timeout=timeouts.connect,
             read_timeout=timeouts.silence,
             total_timeout=timeouts.call,
@@ -116,6 +120,36 @@ class CycleOptions(ConfigOptions):
     duration: float = 300.0
     until: str = SETTLED
     state_dir: str | None = None
+
+    def lasting_client(self, provider: Provider) -> CloudClient:
+        """Return a client of the provider's cloud.
+
+        While clouds.yaml cannot be used for it, that is with the entry with which it could last be used on this host;
+        then the client's *login_problem* says why.
+
+        :raises CloudAuthError: clouds.yaml cannot be used for it, and no usable entry is kept.
+        """
+        from ...clients.kept_clouds import find, keep
+        from ...clients.openstack.clouds import clouds_file
+
+        wanted = self.clouds_config, provider.cloud, provider.region_name
+        try:
+            client = self.client(provider)
+        except CloudAuthError as error:
+            kept = find(self.state_dir, *wanted) if self.state_dir else None
+            if kept is None:
+                raise
+            path, at = kept
+            try:
+                client = self._client(provider, path)
+            except CloudAuthError:
+                raise error from None
+            since = f"{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%SZ}"
+            client.login_problem = f"{error}; the entry of {since} stays in use"
+            return client
+        if self.state_dir:
+            keep(self.state_dir, self.clouds_config, clouds_file(self.clouds_config), *wanted[1:])
+        return client
 
 
 def with_providers(config: NodepoolConfig, names: Collection[str] | None) -> NodepoolConfig:

@@ -72,6 +72,10 @@ class ActingProviders:
         self.clients = clients_of(context, self._configured, make)
         self.settings = {name: self._configured[name] for name in self.clients}
         self.problems: dict[str, str] = dict(context.account.unusable)
+        self.problems.update({name: text for name, one in self.clients.items() if (text := one.login_problem)})
+        for name, problem in self.problems.items():
+            if name in self.clients:
+                context.account.say(Trouble(f"provider {name}: {problem}", provider=name))
         self.changes = 0
         self._draining: set[str] = set()
         self._unreachable: set[str] = set()
@@ -148,14 +152,21 @@ class ActingProviders:
         if former is not None and client is not None and not clouds and _connects_like(former, provider):
             self._use(name, provider)
             return
+        fresh, problem = None, ""
         try:
             fresh = self._make(provider)
+            problem = fresh.login_problem
         except CloudAuthError as error:
-            self.problems[name] = str(error)
-            if former is None:
-                self._context.account.unusable[name] = str(error)
-            else:
+            problem = str(error)
+        if problem:
+            self.problems[name] = problem
+            if former is not None:
+                if fresh is not None:
+                    fresh.close()
                 self._use(name, replace(provider, cloud=former.cloud, region_name=former.region_name, rate=former.rate))
+                return
+        if fresh is None:
+            self._context.account.unusable[name] = problem
             return
         if former is None or client is None:
             self.settings[name], self.clients[name] = provider, fresh

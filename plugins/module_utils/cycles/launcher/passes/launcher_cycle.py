@@ -118,7 +118,7 @@ class LauncherCycle(Work):
         self._news = News()
         stays = options.until != SETTLED and not options.brief
         here = Here.of(options.state_dir, weight=options.weight, prefers=options.prefers, stays=stays)
-        self._takeover = Takeover(context, options.chosen, options.client, registers=options.serves, here=here)
+        self._takeover = Takeover(context, options.chosen, options.lasting_client, registers=options.serves, here=here)
         self._launcher_pass = LauncherPass(
             context, self._takeover, serves=options.serves, spare_ssh_after=options.spare_ssh_after
         )
