@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from tools.lessons import FIXES, REPORTS, ROOT, VERDICTS, Lesson, all_lessons, functions, lessons, missing, passed
@@ -46,6 +47,21 @@ def test_the_tables_have_the_promised_size_and_name_each_row_once():
     assert sum(row.page == REPORTS for row in rows) >= 60
     names = [row.cells[0] for row in rows]
     assert sorted(names) == sorted(set(names))
+
+
+def test_what_was_left_out_is_counted_as_it_is_listed():
+    """Each group has its number, its reason and so many titles; no title stands in a row as well."""
+    text = (ROOT / FIXES).read_text(encoding="utf-8")
+    rows, _head, left_out = text.partition("## What was left out, source by source")
+    groups = re.findall(r"^- \*\*(.+)\*\* \((\d+)\): (.+?)\. (.+)\.$", left_out, re.MULTILINE)
+    assert len(groups) == left_out.count("\n- ") > 20
+    titles = {name: listed.split("; ") for name, _number, _why, listed in groups}
+    assert {name: int(number) for name, number, _why, _listed in groups} == {
+        name: len(listed) for name, listed in titles.items()
+    }
+    (told,) = re.findall(r"(\d+) titles need no row", left_out)
+    assert int(told) == sum(len(listed) for listed in titles.values())
+    assert [title for listed in titles.values() for title in listed if f'"{title}"' in rows] == []
 
 
 def test_rows_are_read_without_their_heads():
