@@ -21,6 +21,8 @@ LEAST_TAKEN = 65536
 """Bytes. The kernel, which has up to some MiB of the answer, sends the next part when a third of that was taken."""
 PER_CLIENT = 1000
 """Most connections of one address, half of all. A proxy is one client, so this is far more than a browser needs."""
+MOST = 1800
+"""Most connections of all clients together. The others of the server's 2,000 are left for new ones."""
 EVERY = 0.25
 """Seconds between two looks at the connections."""
 
@@ -28,7 +30,7 @@ EVERY = 0.25
 class Crowd:
     """The connections of the server. Used by the server's thread only.
 
-    :param header_seconds, taking_seconds, per_client: see the constants.
+    :param header_seconds, taking_seconds, per_client, most: see the constants.
     """
 
     def __init__(
@@ -36,10 +38,12 @@ class Crowd:
         header_seconds: float = HEADER_SECONDS,
         taking_seconds: float = TAKING_SECONDS,
         per_client: int = PER_CLIENT,
+        most: int = MOST,
     ) -> None:
         self._header_seconds = header_seconds
         self._taking_seconds = taking_seconds
         self._per_client = per_client
+        self._most = most
         self._looked = float("-inf")
         self._begun: dict[Any, tuple[Any, float]] = {}
         """Connection → the request that it is sending, and when that was seen first."""
@@ -65,7 +69,17 @@ class Crowd:
         late = [*self._late_headers(there, now), *self._late_takers(there, now)]
         for connection in late:
             connection.will_close = True
-        return len(late) + sum(self._thin_out(found) for found in clients.values() if len(found) > self._per_client)
+        share = self._share([len(found) for found in clients.values()])
+        return len(late) + sum(self._thin_out(found, share) for found in clients.values() if len(found) > share)
+
+    def _share(self, counts: list[int]) -> int:
+        """Return how many connections one client may have, so that all together have no more than the most."""
+        left, share = self._most, self._per_client
+        for place, count in enumerate(sorted(counts)):
+            if count * (len(counts) - place) > left:
+                return max(1, min(share, left // (len(counts) - place)))
+            left -= count
+        return share
 
     def _late_headers(self, connections: Iterable[Any], now: float) -> list[Any]:
         sending: dict[Any, tuple[Any, float]] = {}
@@ -89,12 +103,12 @@ class Crowd:
         self._taking = taking | {connection: (connection.taken, now) for connection in due}
         return late
 
-    def _thin_out(self, connections: list[Any]) -> int:
+    def _thin_out(self, connections: list[Any], share: int) -> int:
         """Close the surplus of one client: of those that wait for the client, idle ones first, then the oldest."""
         there = [connection for connection in connections if not connection.will_close]
         waiting = [connection for connection in there if _is_idle(connection) or connection.total_outbufs_len]
         waiting.sort(key=lambda connection: (not _is_idle(connection), connection.creation_time))
-        surplus = waiting[: max(0, len(there) - self._per_client)]
+        surplus = waiting[: max(0, len(there) - share)]
         for connection in surplus:
             connection.will_close = True
         return len(surplus)

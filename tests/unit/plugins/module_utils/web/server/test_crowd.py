@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.server.crowd import EVERY, LEAST_TAKEN, Crowd
 
@@ -97,3 +99,25 @@ def test_connections_that_are_gone_are_forgotten(crowd):
     crowd.step([Connection(request=object()), taker], 0.0)
     crowd.step([], 1.0)
     assert crowd._begun == crowd._taking == {}
+
+
+def test_many_clients_together_leave_room_and_those_with_the_most_lose_first():
+    crowd = Crowd(per_client=10, most=24)
+    many = {name: [Connection(name, float(made)) for made in range(10)] for name in ("a", "b", "c")}
+    few = [Connection("d"), Connection("e"), Connection("e")]
+    there = [*few, *(one for found in many.values() for one in found)]
+    assert crowd.step(there, 0.0) == 33 - 24
+    assert not any(one.will_close for one in few)
+    assert [sum(one.will_close for one in found) for found in many.values()] == [3, 3, 3]
+    assert many["a"][0].will_close and not many["a"][9].will_close
+
+
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=12), st.integers(12, 100), st.integers(1, 30))
+def test_all_together_have_no_more_than_the_most_and_small_clients_lose_nothing(counts, most, per_client):
+    crowd = Crowd(per_client=per_client, most=most)
+    clients = [[Connection(f"client{place}") for _unused in range(count)] for place, count in enumerate(counts)]
+    crowd.step([one for found in clients for one in found], 0.0)
+    left = [sum(not one.will_close for one in found) for found in clients]
+    assert sum(left) <= most and max(left) <= per_client
+    assert all(kept == count for kept, count in zip(left, counts, strict=True) if count < max(left))
+    assert all(kept >= 1 for kept in left), "who has one connection keeps it"
