@@ -346,7 +346,7 @@ plan:
       description: Ids of builds that would be marked as failed.
       type: list
       elements: str
-    clear:
+    remains:
       description: Ids of builds whose remains would be removed.
       type: list
       elements: str
@@ -354,7 +354,7 @@ plan:
     build: [{image: debian-bookworm, code: no-ready-build, reason: there is no ready build, formats: [qcow2]}]
     wait: []
     abandoned: []
-    clear: []
+    remains: []
 """
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.building import (

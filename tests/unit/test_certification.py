@@ -10,7 +10,9 @@ The lanes ``importer``, ``ansible-lint`` (profile production), ``sanity`` and ``
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -66,6 +68,24 @@ def test_the_changelog_has_the_version_or_is_about_to():
         assert f"v{version()}".replace(".", "\\.") in (ROOT / "CHANGELOG.md").read_text("utf-8")
     else:
         assert "release_summary" in yaml.safe_load(about_to.read_text("utf-8"))
+
+
+def keys(returned: object) -> Iterator[str]:
+    """The keys of documented return values, at all depths."""
+    for name, value in (returned or {}).items():
+        yield name
+        yield from keys(value.get("contains"))
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "plugins" / "modules").glob("*.py")), ids=lambda path: path.stem)
+def test_no_return_value_has_the_name_of_a_method_of_dictionaries(path):
+    """``plan.clear`` in a template is the method; ansible-test knows that since 2.21."""
+    texts = [
+        ast.literal_eval(node.value)
+        for node in ast.parse(path.read_text("utf-8")).body
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "RETURN"
+    ]
+    assert [name for text in texts for name in keys(yaml.safe_load(text)) if hasattr(dict, name)] == []
 
 
 def test_no_sanity_test_is_ignored():

@@ -37,7 +37,10 @@ MOST_LINES_OF_CODE_IN_A_MODULE = 60
 EMPTY_INIT = ("plugins/modules", "plugins/module_utils", "tests/unit")
 NO_HEADER = {".json", ".pem", ".crt", ".key", ".png", ".svg"}
 NO_HEADER_NAMES = {"COPYING", "LICENSES/GPL-3.0-or-later.txt", "REUSE.toml", "changelogs/changelog.yaml"}
-NO_HEADER_NAMES |= {"tests/elements/tiny/element-provides"}  # diskimage-builder takes each line of it for a name
+NO_HEADER_NAMES |= {
+    "changelogs/fragments/.keep",
+    "tests/elements/tiny/element-provides",
+}  # diskimage-builder takes each line of it for a name
 
 # A person's or a machine's folders.
 MACHINE_PATH = re.compile(r"(?<![\w.}/])/(?:root|home|work|workspace|Users)/[\w.-]+")

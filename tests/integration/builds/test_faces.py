@@ -104,7 +104,7 @@ def test_check_mode_tells_of_what_was_killed(site):
         return run_directly(site, check=True, diff=True).result["plan"]
 
     eventually(lambda: plan()["abandoned"] == [build_id], 30)
-    assert plan()["clear"] == [build_id]
+    assert plan()["remains"] == [build_id]
     assert site.states() == ["building"]
     site.configure(image())
     site.run()

@@ -65,6 +65,7 @@ class Child:
             ) from problem
         with log:
             try:
+                # pylint: disable-next=ansible-bad-function  # run_command knows no time-out and ends no process group
                 self._process = subprocess.Popen(
                     [*self._isolation.prefix, *self._argv],
                     env={**self._environment, processes.MARK: self.build_id},

@@ -38,6 +38,7 @@ def run(argv: Sequence[str], timeout: float = TIMEOUT, *, folder: int | None = N
     :param folder: descriptor of the working directory of the command; None for that of this process.
     """
     try:
+        # pylint: disable-next=ansible-bad-function  # run_command knows no time-out and ends no process group
         done = subprocess.run(
             list(argv),
             stdin=subprocess.DEVNULL,

@@ -189,6 +189,7 @@ class PrivateZooKeeper:
         options += ["-Dzookeeper.jmx.log4j.disable=true", "-Dzookeeper.extendedTypesEnabled=true"]
         command = [way.program, *options, "-cp", way.class_path, MAIN, self.config]
         with open(self.log, "ab") as log:
+            # pylint: disable-next=ansible-bad-function  # run_command knows no time-out and ends no process group
             return subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder, start_new_session=True
             )
@@ -268,6 +269,7 @@ def _words(pid: int) -> list[str]:
 def _call(way: Way, *words: str, seconds: float = CALL_SECONDS) -> subprocess.CompletedProcess[str]:
     command = [way.program, *words]
     try:
+        # pylint: disable-next=ansible-bad-function  # run_command knows no time-out and ends no process group
         return subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds, check=False
         )

@@ -54,7 +54,7 @@ def preview_builds(options: BuildOptions, *, clock: Callable[[], float] = time.t
             "build": [case_document(case) for case in cases if case.due],
             "wait": [case_document(case) for case in cases if not case.due],
             "abandoned": [build.id for build in abandoned],
-            "clear": [leftover.build_id for leftover in left],
+            "remains": [leftover.build_id for leftover in left],
         },
         "providers": providers,
         "unusable": unreached(providers),
