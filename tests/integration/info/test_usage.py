@@ -20,7 +20,7 @@ from tests.support.fixtures_zookeeper import eventually
 from tests.support.launcher_case import BOOT_SECONDS, Site
 
 ENTRIES, DAYS = "/nodepool/stackci/usage-entries", "/nodepool/stackci/usage-days"
-WORK_SECONDS = 12.0
+WORK_SECONDS = 5.0
 ROUNDED = 0.5
 """Seconds by which hours with four digits may differ."""
 BOOTED_SECONDS = BOOT_SECONDS + 1.0

@@ -35,6 +35,7 @@ PAGES = {
     "nodes": "nodes",
     "requests": "requests",
     "images": "images",
+    "usage": "usage",
     "node": f"nodes/{node_id(5)}",
     "request": f"requests/{request_id(5)}",
 }

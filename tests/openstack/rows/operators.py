@@ -5,12 +5,18 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
+from urllib.parse import urlencode
 
-from tests.openstack.control_plane import PATIENCE, ids
+from tests.openstack.control_plane import PATIENCE, ids, wait_for
 from tests.openstack.lab import COMPUTE, VOLUMES, Lab, RealSite, one, pool, row, tiny
 from tests.openstack.rows.images import built, in_glance
 from tests.support.ansible_run import run_module
+
+USE_SECONDS = 120.0
+NOTICED_SECONDS = 20.0
+"""Seconds after which a launcher sees that a server is gone, on a control plane of two cores."""
 
 
 def act(site: RealSite, module: str, **options: Any) -> dict[str, Any]:
@@ -54,6 +60,31 @@ def node_by_hand(lab: Lab) -> str:
     site.launch()
     assert not site.requestor.nodes() and not lab.plane.server_ids(), site.screen()[-3000:]
     return f"{held} kept, then gone"
+
+
+@row("node-hours", "usage_info has the hours of nova's os-simple-tenant-usage and those of the launches")
+def node_hours(lab: Lab) -> str:
+    """Nova counts a server from ACTIVE, the launcher from the create; both see its end a little later than it is."""
+    site, began, count = lab.site(), time.time(), 3
+    with site.launcher():
+        requests = site.ask_many(count)
+        site.wait_served(requests)
+        nodes = [node for request in requests for node in site.requestor.accept(request)]
+        servers = {site.requestor.node(node)["external_id"] for node in nodes}
+        wait_for("two minutes of use", lambda: time.time() - began > USE_SECONDS, 2 * USE_SECONDS)
+        site.requestor.give_back(*nodes)
+        wait_for("their end", lambda: not site.requestor.nodes())
+    moments = {"start": began - 3600, "end": time.time() + 60}
+    query = {name: time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(moment)) for name, moment in moments.items()}
+    member = lab.plane.member
+    answer = member.compute.get(f"/os-simple-tenant-usage/{lab.plane.project_id}?{urlencode(query)}")
+    counted = {one["instance_id"]: 3600 * one["hours"] for one in answer.json()["tenant_usage"]["server_usages"]}
+    by_nova = sum(counted[server] for server in servers)
+    told = act(site, "usage_info", group_by=["label"])["total"]
+    ours, boots = 3600 * told["hours"], 3600 * told["building_hours"]
+    assert told["nodes"] == count and by_nova > 0, (told, counted)
+    assert 0.99 * by_nova <= ours <= 1.01 * by_nova + boots + count * NOTICED_SECONDS, (ours, boots, by_nova)
+    return f"{ours:.0f} s, of which {boots:.0f} s of launches; nova {by_nova:.0f} s"
 
 
 @row("usage", "provider_info shows nova's limits, and what others use of them", needs=(COMPUTE, VOLUMES))
