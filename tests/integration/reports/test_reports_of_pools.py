@@ -220,3 +220,39 @@ def test_pipes_in_the_place_of_files_hold_nobody_up(site: Site):
             assert str(file) in json.dumps(result), result
         file.unlink()
         file.write_bytes(whole)
+
+
+def test_a_key_that_does_not_exist_costs_few_creates_and_leaves_no_port(site: Site):
+    """cluster-api-provider-openstack 723: each try left a port."""
+    site.configure(provider("one", pool("main", label("small", key_name="nobodys"), label("medium")), launch_retries=3))
+    requestor = site.requestor
+    with site.stay():
+        bad = [requestor.ask("small") for _unused in range(4)]
+        for request in bad:
+            requestor.wait_for(request, "failed", seconds=60.0)
+        good = requestor.ask("medium")
+        requestor.wait_for(good)
+    assert "nobodys" in json.dumps(requestor.read(f"/nodepool/stackci/waits/{bad[0]}"))
+    assert len(site.cloud.calls(CREATE)) <= 3 + 1
+    assert len(site.cloud.servers()) == site.cloud.state()["ports"] == 1
+
+
+def test_spares_beyond_the_limit_of_their_pool_come_to_rest(site: Site):
+    """karpenter-provider-aws 3921: nodes were removed and added in a loop."""
+    site.configure(
+        provider("one", pool("main", max_servers=3)), labels={"small": {"min-ready": 2}, "medium": {"min-ready": 2}}
+    )
+    site.run()
+    before = site.requestor.nodes()
+    assert [node["state"] for node in before.values()] == ["ready"] * 3
+    for _unused in range(2):
+        result = site.run()
+        assert (result["nodes"]["launched"], result["nodes"]["deleted"]) == ([], [])
+    with site.stay():
+        request = site.requestor.ask("large")
+        site.requestor.wait_for(request)
+    after = site.requestor.nodes()
+    assert len(site.cloud.servers()) == 3 and len(set(before) & set(after)) == 2
+    creates = len(site.cloud.calls(CREATE))
+    site.run()
+    assert len(site.cloud.calls(CREATE)) == creates and set(site.requestor.nodes()) == set(after)
