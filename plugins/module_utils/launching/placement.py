@@ -22,6 +22,7 @@ from .capacity import Rooms, worst_shortage
 from .serving_options import Option, Rank, Stock, rank
 from .snapshot import (
     OpenRequest,
+    OtherPool,
     PoolState,
     Snapshot,
 )
@@ -98,7 +99,7 @@ class _Placement:
         able = [pool for pool in undecided if verdicts[pool.id] is None]
         others = others_able(request, self._snapshot.others)
         if not able:
-            return self._decline(request, {key: reason for key, reason in verdicts.items() if reason}, bool(others))
+            return self._decline(request, {key: reason for key, reason in verdicts.items() if reason}, others)
         allowed = preferred(request, able, others)
         if not allowed:
             where = ", ".join(sorted(f"{pool.provider}/{pool.name}" for pool in others))
@@ -144,16 +145,19 @@ class _Placement:
             self._verdicts[key] = never(pool, request, self._snapshot)
         return self._verdicts[key]
 
-    def _decline(self, request: OpenRequest, verdicts: dict[str, Reason], others_left: bool) -> Decline | Wait:
-        if others_left:
+    def _decline(
+        self, request: OpenRequest, verdicts: dict[str, Reason], others: Sequence[OtherPool]
+    ) -> Decline | Wait:
+        if others:
             # Nodepool's rule: a pool that merely lacks a label does not decline while another pool is able.
             verdicts = {key: reason for key, reason in verdicts.items() if reason.code != reasons.LABEL_UNKNOWN}
         # When there is no pool at all none has declined, and pools may be configured soon.
-        none_left = bool(self._all_pools) and not others_left
+        none_left = bool(self._all_pools) and not others
         fail = none_left and self._all_pools <= (request.declined_by | set(verdicts) | self._absent(request))
         if verdicts or fail:
             return Decline(request.id, verdicts, fail)
-        return Wait(request.id, Reason(reasons.NOT_ACTING, {"where": "any pool that offers its labels"}))
+        named = ", ".join(sorted(f"{pool.provider}/{pool.name}" for pool in others))
+        return Wait(request.id, Reason(reasons.NOT_ACTING, {"where": named or "any pool that offers its labels"}))
 
     def _absent(self, request: OpenRequest) -> set[str]:
         """Return known pools that have no launcher now and lack a label: they could only decline."""

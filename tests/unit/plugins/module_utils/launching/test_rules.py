@@ -138,6 +138,8 @@ def test_a_pool_that_lacks_a_label_stays_silent_while_somebody_else_is_able():
     snapshot = world(pool(labels="b"), foreign=(other(labels="a"),))
     plan = place(snapshot)
     assert plan.decline == () and [wait.reason.code for wait in plan.wait] == [reasons.NOT_ACTING]
+    able = other(labels="a")
+    assert plan.wait[0].reason.figures == {"where": f"{able.provider}/{able.name}"}
     (decline,) = place(world(pool(labels="b"))).decline
     assert decline.fail and decline.reasons["id-east"].code == reasons.LABEL_UNKNOWN
 
