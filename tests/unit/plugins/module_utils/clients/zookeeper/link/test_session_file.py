@@ -25,7 +25,8 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.type
 )
 
 SETTINGS = ZooKeeperSettings(servers=(ZooKeeperServer("zk1", 2181, "/ci"),))
-SECRET = b"very secret, sir"
+SECRET = b"very secret\0sir"
+"""ZooKeeper makes passwords of any bytes; a client that reads one as a text of C shortens it."""
 IDENTITY = (0x1234567890, SECRET)
 
 
