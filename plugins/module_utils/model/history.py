@@ -16,6 +16,8 @@ SPAN = EVERY * POINTS
 """Seconds that are kept."""
 MOST_NAMES = 60
 """Largest number of names in a group of a point; of more, those with the largest values are kept."""
+LONGEST_NAME = 128
+"""Most characters of a name; longer ones are cut."""
 MOST_CHANGES = 200
 """Largest number of changes that are kept."""
 
@@ -77,6 +79,5 @@ class History:
 
 
 def _largest(values: Mapping[str, float]) -> Mapping[str, float]:
-    if len(values) <= MOST_NAMES:
-        return dict(values)
-    return dict(sorted(values.items(), key=lambda item: (-item[1], item[0]))[:MOST_NAMES])
+    kept = sorted(values.items(), key=lambda item: (-item[1], item[0]))[:MOST_NAMES]
+    return {name[:LONGEST_NAME]: value for name, value in kept}

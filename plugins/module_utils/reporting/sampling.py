@@ -26,6 +26,8 @@ FAILURES = "failures"
 """Launches that failed since the last point, by the owner of the fault."""
 CALLS, ERRORS = "calls", "errors"
 """Calls of the APIs since the last point by provider, and those that failed."""
+MOST_GAINED = 1e12
+"""More than that is not counted within a minute."""
 LONGER = "inf"
 """The bucket of waits beyond the last bound."""
 BOUNDS = (*(f"{bound:g}" for bound in REQUEST_READY.buckets), LONGER)
@@ -68,12 +70,17 @@ def _increases(before: Counters, total: Counters) -> dict[str, dict[str, float]]
     return {WAITS: dict(waits), FAILURES: dict(failures), CALLS: dict(calls), ERRORS: dict(errors)}
 
 
+def _increase(number: float) -> int:
+    """Return a count; 0 for what fell, and for sums of documents that no cycle has written."""
+    return round(number) if 0 < number < MOST_GAINED else 0
+
+
 def _gained(family: Family, before: Counters, total: Counters) -> Iterator[tuple[tuple[str, ...], list[int]]]:
     """Yield labels and increases of the series that have grown. A counter that began again counts as not grown."""
     old = before.series[family.name]
     for labels, numbers in total.series[family.name].items():
         former = old.get(labels) or [0.0] * family.size
         counts = numbers[:-1] if family.buckets else numbers
-        gained = [max(0, round(new - past)) for new, past in zip(counts, former, strict=False)]
+        gained = [_increase(new - past) for new, past in zip(counts, former, strict=False)]
         if any(gained):
             yield labels, gained

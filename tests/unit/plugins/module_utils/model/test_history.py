@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.history import (
     EVERY,
+    LONGEST_NAME,
     MOST_CHANGES,
     MOST_NAMES,
     POINTS,
@@ -41,6 +42,12 @@ def test_it_is_bounded():
     assert len(history.points) == POINTS and len(history.changes) == MOST_CHANGES
     kept = history.points[-1].groups["calls"]
     assert len(kept) == MOST_NAMES and min(kept.values()) == MOST_NAMES
+
+
+def test_names_are_cut():
+    history = History()
+    history.add(1.0, {"images": {"x" * 500_000: 1.0}})
+    assert [len(name) for name in history.points[0].groups["images"]] == [LONGEST_NAME]
 
 
 def test_what_was_returned_does_not_change():

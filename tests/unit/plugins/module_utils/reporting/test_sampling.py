@@ -49,6 +49,14 @@ def test_a_later_point_has_what_was_counted_in_between():
     assert found["failures"] == {"cloud": 2} and found["waits"] == {"45": 2}
 
 
+def test_numbers_that_nobody_can_have_counted_are_none():
+    sampler = Sampler()
+    sampler.sample(tree(s200=1), CONFIG, NOW)
+    huge = {"host": "x", "cycle": "sweep", "counters": {"api_calls": [[["east", "GET", "/", "200"], [1.7e308]]]}}
+    places = {f"{paths.OWN}/counters/x-{number}": huge for number in range(3)}
+    assert sampler.sample(reading_of(places), CONFIG, NOW + 60)["calls"] == {}
+
+
 def test_a_counter_that_began_again_is_no_negative_increase():
     sampler = Sampler()
     sampler.sample(tree(s200=90), CONFIG, NOW)
