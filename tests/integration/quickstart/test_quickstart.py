@@ -9,6 +9,7 @@ import json
 import os
 import pwd
 import shlex
+import signal
 import socket
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.quickstart
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.quickstart.prepare import private_zookeeper
 from tests.support.ansible_run import BIN, ROOT, SHORT_PATHS, command, environment
 from tests.support.examples import lines_of
+from tests.support.fixtures_zookeeper import eventually
 from tests.support.simcloud_process import SimCloud, default_cloud
 
 USER = pwd.getpwuid(os.getuid()).pw_name
@@ -157,6 +159,37 @@ def test_absent_removes_everything_also_a_node_that_is_still_leased(newcomer: Ne
     assert server.pids() == []
     assert os.listdir(newcomer.folder) == ["mine.txt"]
     fine(newcomer.play(state="absent"))
+
+
+@pytest.mark.parametrize("afterwards", ["again", "absent"])
+def test_after_an_interruption_it_has_said_how_to_delete_the_node_and_that_works(
+    newcomer: Newcomer, afterwards: str
+) -> None:
+    words = [
+        BIN / "ansible-playbook",
+        ROOT / "playbooks" / "quickstart.yml",
+        *newcomer.options(quickstart_command="sleep 60"),
+    ]
+    shown = newcomer.home / "shown"
+    with shown.open("w", encoding="utf-8") as out:
+        running = subprocess.Popen(
+            words,
+            cwd=newcomer.home,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            env=environment(newcomer.home, **SHORT_PATHS),
+            start_new_session=True,
+        )
+    try:
+        eventually(lambda: "Run a command on it" in shown.read_text("utf-8"), seconds=90)
+    finally:
+        os.killpg(running.pid, signal.SIGINT)
+        running.wait(60)
+    said = shown.read_text("utf-8")
+    assert len(newcomer.cloud.servers("mycloud")) == 1
+    assert "it stays in the cloud" in said and "-e cloud=mycloud -e state=absent" in said
+    fine(newcomer.play() if afterwards == "again" else newcomer.play(state="absent"))
+    assert newcomer.cloud.servers("mycloud") == []
 
 
 def test_what_is_ambiguous_or_missing_is_told_with_the_variable(newcomer: Newcomer, tmp_path: Path) -> None:
