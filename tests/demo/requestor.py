@@ -101,6 +101,10 @@ class Requestor:
         """The uploads of a build to a provider."""
         return self._documents(f"{IMAGES}/{image}/builds/{build}/providers/{provider}/images")
 
+    def verdict(self, image: str, build: str) -> dict[str, Any]:
+        """What is decided about a build; nothing for most."""
+        return dict((self._get(f"/nodepool/stackci/image-verdicts/{image}") or {}).get(build) or {})
+
     def _set_state(self, node: str, state: str) -> None:
         document = self._get(f"{NODES}/{node}")
         if document is None:

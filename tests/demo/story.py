@@ -54,8 +54,7 @@ class Story:
             f"launcher_control_file={self._world.control}",
         )
         if rebuild is not None:
-            self._show_builds(rebuild)
-            self._revert()
+            self._show_rejection(rebuild)
         self._release(keep=keep)
 
     # -- disk images ------------------------------------------------------------------------------------------------
@@ -69,45 +68,34 @@ class Story:
             return self._playbook("builder", "builder.yml")
 
     def _show_build(self, builder: subprocess.Popen[str]) -> subprocess.Popen[str]:
-        """Returns the playbook that builds the image anew meanwhile."""
+        """Returns the playbook that builds the image anew meanwhile; the new build is broken."""
         with self._screen.step("Meanwhile the disk image was built and uploaded to both clouds"):
             self._screen.follow("builder", builder, PROGRESS, LONG)
-            if len(self._requestor.builds(IMAGE)) != 1:
+            builds = list(self._requestor.builds(IMAGE))
+            if len(builds) != 1:
                 raise StepFailed("there should be one build; see builder.log")
+            self._screen.say("from now on a playbook tests new builds: gate in nodepool-settings.yaml")
+            self._world.add_gate(builds[0])
             self._screen.say("it is built once more: ansible-playbook playbooks/image_rebuild.yml")
             return self._playbook("rebuild", "image_rebuild.yml", f"image_names={IMAGE}")
 
-    def _show_builds(self, rebuild: subprocess.Popen[str]) -> None:
-        with self._screen.step("Meanwhile the disk image was built and uploaded once more"):
+    def _show_rejection(self, rebuild: subprocess.Popen[str]) -> None:
+        with self._screen.step(
+            "Meanwhile the disk image was built once more; the new one is broken, and its test says so"
+        ):
             self._screen.follow("rebuild", rebuild, PROGRESS, LONG)
-            rows = [
-                [build, record["state"], record["formats"], *(self._image_of(build, cloud) for cloud in CLOUDS)]
-                for build, record in self._requestor.builds(IMAGE).items()
-            ]
-            self._screen.table(["build", "state", "formats", *(f"image in {cloud}" for cloud in CLOUDS)], rows)
-            if len(rows) != 2:
-                raise StepFailed(f"there should be 2 builds, not {len(rows)}")
+            good, broken = self._requestor.builds(IMAGE)
+            verdict = self._requestor.verdict(IMAGE, broken)
+            self._screen.say(f"build {broken} is {verdict.get('state')}: {verdict.get('reason')}")
+            if verdict.get("state") != "rejected" or "Python" not in str(verdict.get("reason")):
+                raise StepFailed(f"build {broken} should be rejected; see rebuild.log")
+        with self._screen.step("New nodes are made from the build before, and nobody has noticed"):
+            self._launch_from(good)
 
     def _image_of(self, build: str, cloud: str) -> str:
         """The id of the cloud image that was made from a build."""
         (upload,) = self._requestor.uploads(IMAGE, build, cloud).values()
         return str(upload["external_id"])
-
-    def _revert(self) -> None:
-        old, new = self._requestor.builds(IMAGE)
-        with self._screen.step("New nodes are made from the newest build"):
-            self._launch_from(new)
-        with self._screen.step("It is no good, so it is deleted: dib_build state=absent, then playbooks/uploads.yml"):
-            files = f"config={self._world.config} clouds_config={self._world.clouds_config}"
-            module = ["localhost", "-m", "stackci.nodepool.dib_build", "-a", f"{files} state=absent build_id={new}"]
-            self._command(
-                "delete-build", ["ansible", *module], r"^localhost \| \w+|(?<=    )\"(image|build_id|state)\": .*(?=,)"
-            )
-            self._screen.follow("uploads", self._playbook("uploads", "uploads.yml"), PROGRESS, LONG)
-            if list(self._requestor.builds(IMAGE)) != [old]:
-                raise StepFailed(f"there should be build {old} only")
-        with self._screen.step("New nodes are made from the previous build"):
-            self._launch_from(old)
 
     def _launch_from(self, build: str) -> None:
         """A node with the label of the image; it must be made from that build."""

@@ -89,6 +89,23 @@ class World:
         self._await_zookeeper()
         self._write_files()
 
+    def add_gate(self, build: str) -> None:
+        """From now on new builds of the disk image are tested; only *build* passes.
+
+        The machines of the simulated clouds are this machine. So a file stands for what is on the disk of a build.
+        """
+        (self.state / f"python-of-{build}").touch()
+        task = f"test -e {self.state}/python-of-{{{{ nodepool_gate.build }}}}"
+        (self.state / "smoke.yml").write_text(
+            "- hosts: all\n  gather_facts: false\n  tasks:\n"
+            f'    - name: the image has a Python that works\n      ansible.builtin.raw: "{task}"\n',
+            encoding="utf-8",
+        )
+        (self.state / "nodepool-settings.yaml").write_text(
+            f"diskimages:\n  - name: {IMAGE}\n    gate:\n      playbook: smoke.yml\n      private-key: {self.key}\n",
+            encoding="utf-8",
+        )
+
     def start_crowd(self) -> None:
         """Start ZooKeeper alone, and have a tree of thousands of nodes written into it and moved.
 
