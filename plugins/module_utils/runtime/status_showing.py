@@ -16,7 +16,7 @@ from ..model.errors import ConfigError
 from ..reporting.info import status as screen
 from ..reporting.info.explain import explanation, launch_path, nodes_of
 from ..reporting.info.fields import refuse_unknown
-from ..reporting.info.names import LAUNCHERS, known_names
+from ..reporting.info.names import known_names
 from ..reporting.info.node_rows import (
     NodeFilter,
     gone_life,
@@ -25,7 +25,6 @@ from ..reporting.info.node_rows import (
     tombstone_paths,
 )
 from ..reporting.info.request_rows import request_rows
-from ..reporting.info.usage_rows import ROOTS as USAGE
 from .arguments import load
 from .looking import VIEW_ARGUMENTS, read_tree, tombstone, tree_result
 
@@ -51,8 +50,7 @@ def status(module: AnsibleModule) -> dict[str, Any]:
 
     alone = name is not None
     locks = paths.LOCKED if alone else screen.LOCKS
-    roots = (*screen.ROOTS, *LAUNCHERS, *(USAGE if config.usage_budgets else ()))
-    reading = read_tree(config, dict.fromkeys(roots), launches, locks=locks, lasting=alone)
+    reading = read_tree(config, screen.roots_of(config), launches, locks=locks, lasting=alone)
     now = time.time()
     if name is None:
         return tree_result(module, reading, {"lines": screen.status_lines(config, reading, now, width)})

@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ...clients.zookeeper.link import paths
 from ...clients.zookeeper.tree_reading import TreeReading
 from ...imaging.notes import build_notes_path, upload_notes_path
+from ...model import own_tree
 from ...model.config.types import NodepoolConfig
 from ...model.image import STALE_AFTER, Build, BuildState, Upload, UploadState
+from . import build_figures
 from .build_figures import trouble_with, unused_builds
 from .fields import age
 from .gate_rows import gate_row
@@ -25,6 +28,7 @@ from .image_reading import (
     uploads_of,
 )
 
+ROOTS = (paths.IMAGES, paths.own(own_tree.BUILD_NOTES), paths.own(own_tree.UPLOAD_NOTES), *build_figures.ROOTS)
 CURRENT, PREVIOUS = "current", "previous"
 MOST_BUILDS = 20
 """Most builds of an image that are shown, the newest first."""

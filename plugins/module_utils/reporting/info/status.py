@@ -21,7 +21,7 @@ from ...model.node import NodeState
 from ...model.owner import SENTENCES
 from ...model.request import RequestState
 from ...model.resources import INSTANCES
-from . import explain, labels, providers
+from . import explain, image_list, labels, providers
 from .attention import BAD, RowsOf, attention
 from .fields import known_state
 from .image_lines import image_lines
@@ -29,14 +29,16 @@ from .image_list import image_rows
 from .labels import label_rows
 from .lease_rows import ROOT as LEASES
 from .lease_rows import lease_rows
+from .names import LAUNCHERS
 from .node_rows import odd_row
 from .providers import provider_rows
 from .request_rows import request_rows
 from .unused_files import ROOT as FILES
 from .usage_budgets import budget_rows
+from .usage_rows import ROOTS as USAGE
 
-_OTHER_ROOTS = (paths.REQUESTS, paths.IMAGES, FILES, LEASES)
-ROOTS = tuple(dict.fromkeys((*providers.ROOTS, *explain.ROOTS, *_OTHER_ROOTS)))
+_OTHER_ROOTS = (paths.REQUESTS, *image_list.ROOTS, FILES, LEASES)
+_ROOTS = (*providers.ROOTS, *explain.ROOTS, *LAUNCHERS, *_OTHER_ROOTS)
 LOCKS: tuple[str, ...] = ()
 """The screen shows nothing that depends on the lock of a node or a request."""
 BAR = 20
@@ -44,6 +46,11 @@ MOST_ROWS = 8
 """Number of rows shown in a part; the others are only counted."""
 MOST_FAILED = 3
 """Number of failed requests shown, the latest ones."""
+
+
+def roots_of(config: NodepoolConfig) -> list[str]:
+    """Return the folders of the tree that the screen, and the text about a request or a node, are made from."""
+    return list(dict.fromkeys((*_ROOTS, *(USAGE if config.usage_budgets else ()))))
 
 
 def status_lines(config: NodepoolConfig, reading: TreeReading, now: float, width: int) -> list[str]:

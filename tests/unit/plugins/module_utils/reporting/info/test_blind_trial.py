@@ -15,7 +15,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_fi
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link import paths
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.day_usage import day_of
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.attention import CAUSES
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.status import status_lines
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.status import roots_of, status_lines
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.page.overview import overview, parts
 from tests.support import busy_tree
 from tests.support.tree_reading import NOW, reading_of
@@ -331,12 +331,19 @@ def tree(trouble: Trouble | None = None):
         found = {path: document for path, document in found.items() if part not in path}
         locks = [path for path in locks if part not in path]
     text, settings = (trouble.config, trouble.settings) if trouble else (CONFIG_TEXT, None)
-    return reading_of(found, locks), parse_config(text, settings_text=settings)
+    return found, locks, parse_config(text, settings_text=settings)
+
+
+def first_screen(trouble: Trouble | None = None) -> list[str]:
+    """The screen as its module makes it, which reads only a part of the tree."""
+    documents, locks, config = tree(trouble)
+    roots = tuple(f"{root}/" for root in roots_of(config))
+    read = {path: document for path, document in documents.items() if path.startswith(roots)}
+    return status_lines(config, reading_of(read, locks), NOW, WIDE)
 
 
 def test_the_tree_is_calm_before():
-    reading, config = tree()
-    assert status_lines(config, reading, NOW, WIDE)[0] == "ATTENTION none"
+    assert first_screen()[0] == "ATTENTION none"
 
 
 def test_the_trial_has_twenty_troubles_and_every_cause():
@@ -347,9 +354,9 @@ def test_the_trial_has_twenty_troubles_and_every_cause():
 @pytest.mark.parametrize("name", TRIAL)
 def test_the_first_screen_and_the_page_name_cause_and_remedy(name: str):
     trouble = TRIAL[name]
-    reading, config = tree(trouble)
-    screen = status_lines(config, reading, NOW, WIDE)
-    page = parts(overview(config, reading, NOW))["troubles"].rows
+    documents, locks, config = tree(trouble)
+    screen = first_screen(trouble)
+    page = parts(overview(config, reading_of(documents, locks), NOW))["troubles"].rows
     first = page[0]
     assert first["cause"] == trouble.cause
     assert screen[0].startswith("ATTENTION ") and int(screen[0].split()[1]) == len(page)
