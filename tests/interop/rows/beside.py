@@ -351,9 +351,8 @@ def beside_soak(lab: Lab) -> str:
         eventually(lambda: all(one["provider"] == "machines" for one in requestor.nodes().values()), PATIENCE)
         eventually(lambda: world.site.cloud.servers() == [], PATIENCE)
     _judge(world)
-    return (
-        f"{lives} requests served through {soak.strikes} kills and stops (seed {seed}); none failed, nothing was left"
-    )
+    lost = f"{soak.failed} of them lost by Nodepool's launcher alone after a stop, which had them"
+    return f"{lives} requests through {soak.strikes} kills and stops (seed {seed}), {lost}; nothing was left"
 
 
 class _Soak:
