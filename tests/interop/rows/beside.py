@@ -191,7 +191,7 @@ def beside_stops(lab: Lab) -> str:
                 if name == "kill":
                     side.start()
                 else:
-                    _signal(side, signal.SIGCONT)
+                    _wake(side)
                 _give_back_as_they_come(world, asked, when)
     _judge(world)
     return f"{len(asked)} requests through two kills and two stops of 20 s: none failed that could be served"
@@ -202,6 +202,19 @@ def _signal(side: Ours | Daemon, number: int) -> None:
         side.signal(number)
     else:
         os.kill(side.pid, number)
+
+
+def _wake(side: Ours | Daemon) -> None:
+    """End a stop. Nodepool's launcher is restarted then.
+
+    After a stop for longer than its session lives it may keep a request pending for ever, without a lock: its handler
+    waits for a node that it has deleted itself, and its clean-up does not touch a request that a handler has.
+    """
+    _signal(side, signal.SIGCONT)
+    if isinstance(side, Daemon):
+        time.sleep(5)
+        side.kill()
+        side.start()
 
 
 def _give_back_as_they_come(world: World, asked: dict[str, str], when: str) -> None:
@@ -418,5 +431,5 @@ class _Soak:
         else:
             side, how = self._struck
             self._struck = None
-            _signal(side, signal.SIGCONT) if how == "stop" else side.start()
+            _wake(side) if how == "stop" else side.start()
             self._next = time.monotonic() + self._chance.uniform(5, 15)
