@@ -108,12 +108,14 @@ def _failed_attempt(launches: Iterable[Mapping[str, Any]]) -> tuple[dict[str, An
 
 
 def _builds(reading: TreeReading, nodes: Iterable[Found], now: float) -> list[str]:
-    """Return a sentence about each build in trouble that nodes of the request are launched from."""
+    """Return a sentence about each build in trouble that nodes of the request are launched from, and about the test of
+    the newest build of the same image."""
     found: dict[str, None] = {}
     for node in nodes:
         place, provider = build_of_path(text(node.document.get("image_id"))), text(node.document.get("provider"))
         if place is not None and provider:
             found[build_figures.trouble_with(reading, *place, provider, now)] = None
+            found[gate_rows.gate_sentence(reading, provider, place[0])] = None
     return [told for told in found if told]
 
 

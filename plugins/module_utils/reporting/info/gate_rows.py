@@ -9,7 +9,8 @@ from typing import Any
 
 from ...clients.zookeeper.link import paths
 from ...clients.zookeeper.tree_reading import Found, TreeReading
-from ...model.gate import GateRecord
+from ...model.gate import FLAKY, INCONCLUSIVE, LOGS, REJECTED, GateRecord, log_name
+from ...model.launch_counts import SHORT
 from ...model.own_tree import GATES as GATES_PART
 from ...model.stored import BadDocument
 from .fields import age
@@ -39,6 +40,18 @@ def gate_row(reading: TreeReading, provider: str, image: str, now: float) -> dic
         "age": age(at, now),
         "log": record.log_number,
     }
+
+
+def gate_sentence(reading: TreeReading, provider: str, image: str) -> str:
+    """Return what the gate says of a build that did not just pass, with the log to read; "" for others."""
+    record = gate_record(reading, provider, image)
+    if record is None or record.state not in (REJECTED, INCONCLUSIVE, FLAKY):
+        return ""
+    told = f"the test of {image} build {record.build[:SHORT]} at {provider} is {record.state}"
+    number = record.log_number
+    name = log_name(image, record.build, provider, record.upload, number)
+    log = f"; its log on the builder: {LOGS}/{name} in build-log-dir" if number else ""
+    return (f"{told}: {record.note}" if record.note else told) + log
 
 
 def _record(found: Found) -> GateRecord | None:

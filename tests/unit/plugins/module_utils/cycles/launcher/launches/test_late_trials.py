@@ -5,10 +5,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.launches.late_trials import LateTrials
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.event_builds import NO_PIN, EventBuilds
 from tests.support.build_case import broken, build_id, figures, made, of, serve, upload, uploaded
 from tests.support.virtual_cloud import Fate
 from tests.support.world import Habit, World
@@ -118,3 +121,26 @@ def test_after_a_kill_no_further_launch_is_lost() -> None:
         assert world.run(600, until=lambda: all(request in world.fulfilled for request in asked))
         world.run(120)
         assert of(found, "east-2") <= 5
+
+
+def test_a_site_without_trouble_pays_for_none_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Builds of events and late guests cost no call of the cloud and no write."""
+
+    def seen() -> tuple[Counter[str], Counter[str]]:
+        with World(uploaded()) as world:
+            upload(world, 1)
+            cycle = world.start()
+            written: list[str] = []
+            world.store.on_change(written.append)
+            serve(world, 20)
+            upload(world, 2)
+            serve(world, 20)
+            serve(world, 20)
+            world.run(20)
+            places = Counter("/".join(path.split("/")[:4]) for path in written)
+            return Counter(kind for client in cycle.clients for _when, kind in client.calls), places
+
+    found = seen()
+    monkeypatch.setattr(LateTrials, "find", lambda self, now: [])
+    monkeypatch.setattr(EventBuilds, "pin", lambda self, request, image, besides="": NO_PIN)
+    assert seen() == found and found[0]["POST /servers"] == 60
