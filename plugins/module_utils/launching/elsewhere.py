@@ -14,11 +14,7 @@ from .snapshot import OpenRequest, PoolState, Snapshot
 from .verdict import narrow_of, need_of, never, not_now
 
 TRIES_HERE = 2
-"""Failures in one place after which another one is tried: a third try in a row there tells nothing new."""
-
-TRIES_IN_VAIN = 3
-"""The same for what is used up, or for a zone that does not work: it may come back soon, and a set that moves leaves
-servers behind."""
+"""Failures in one place, or refusals there for want of something, after which another one is tried."""
 
 
 def wants_another_place(launch: Launch) -> bool:
@@ -32,7 +28,7 @@ def waits_in_vain(launch: Launch) -> bool:
 
     It waits until that may be tried again.
     """
-    return launch.phase == Phase.QUEUED and launch.delays >= TRIES_IN_VAIN
+    return launch.phase == Phase.QUEUED and launch.delays >= TRIES_HERE
 
 
 def zone_of(pool_id: str, zone: str) -> str:

@@ -165,11 +165,9 @@ def test_absent_removes_everything_also_a_node_that_is_still_leased(newcomer: Ne
 def test_after_an_interruption_it_has_said_how_to_delete_the_node_and_that_works(
     newcomer: Newcomer, afterwards: str
 ) -> None:
-    words = [
-        BIN / "ansible-playbook",
-        ROOT / "playbooks" / "quickstart.yml",
-        *newcomer.options(quickstart_command="sleep 60"),
-    ]
+    playbook = ROOT / "playbooks" / "quickstart.yml"
+    options = newcomer.options(quickstart_command="sleep 60")
+    words = [str(BIN / "ansible-playbook"), str(playbook), *options]
     shown = newcomer.home / "shown"
     with shown.open("w", encoding="utf-8") as out:
         running = subprocess.Popen(

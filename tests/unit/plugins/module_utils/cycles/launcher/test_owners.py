@@ -278,6 +278,29 @@ def test_what_fails_twice_in_one_pool_is_tried_in_another_before_the_third_time(
         assert sum(1 for client in east for _when, kind in client.calls if kind == CREATE) <= 5
 
 
+def test_a_set_with_a_node_that_is_up_moves_before_the_third_try_when_another_pool_has_room():
+    document = site(
+        provider_document("east", {"name": "main", "priority": 1, "labels": [label("small")]}),
+        provider_document("west", {"name": "main", "labels": [label("small")]}),
+    )
+    with World(document) as world:
+        cloud = world.clouds["east"]
+
+        def fate(one: Machine) -> Fate:
+            others = [other for other in cloud.machines.values() if other is not one and other.status != "ERROR"]
+            return Fate("ERROR", NO_HOST, 1.0) if others else Fate(boot=5.0)
+
+        cloud.fate = fate
+        cycle = world.start()
+        request = world.request("small", "small")
+        assert world.run(200, until=served(world, request))
+        east = [client for client in cycle.clients if client.provider == "east"]
+        assert sum(1 for client in east for _when, kind in client.calls if kind == CREATE) <= 3
+        ready = world.nodes("ready")
+        assert [node.provider for node in ready if node.allocated_to] == ["west", "west"]
+        assert [node.provider for node in ready if not node.allocated_to] == ["east"], "a spare for the next request"
+
+
 def test_a_set_that_fails_twice_in_one_zone_is_tried_in_another_as_a_whole():
     with World(one_provider()) as world:
         cloud = world.clouds["east"]
