@@ -15,6 +15,7 @@ from urllib.parse import urlencode
 import openstack
 
 from tests.support.ansible_run import MODULES, ModuleProcess, run_alone, run_module
+from tests.support.command import nodepoolctl
 from tests.support.documented import differences
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.launcher_case import BOOT_SECONDS, Site
@@ -44,6 +45,11 @@ def nova_usage(site: Site, at: float) -> dict[str, float]:
         query = {name: time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(moment)) for name, moment in moments.items()}
         answer = connection.compute.get(f"/os-simple-tenant-usage/{connection.current_project_id}?{urlencode(query)}")
     return {row["name"]: 3600 * row["hours"] for row in answer.json()["tenant_usage"]["server_usages"]}
+
+
+def rows_by_hours(found: dict[str, Any]) -> list[str]:
+    """The tenants in the order of the rows."""
+    return [row["tenant"] for row in found["rows"]]
 
 
 def killed_while(site: Site, there: Any) -> None:
@@ -89,6 +95,9 @@ def test_the_usage_is_what_nova_has_counted_although_launchers_are_killed(site: 
     block = importlib.import_module(f"{MODULES}.usage_info").RETURN
     shown = {name: value for name, value in found.items() if name not in ("failed", "invocation", "warnings")}
     assert differences(block, shown, check=False) == []
+    said = nodepoolctl("usage", "--by", "tenant", "--days", "2", folder=site.folder, config=site.config)
+    assert said.returncode == 0 and "| Tenant |" in said.stdout and "Pool" not in said.stdout, said
+    assert [line.split("|")[1].strip() for line in said.stdout.splitlines()[3:-1]] == list(rows_by_hours(found))
     read = list(csv.DictReader(io.StringIO(found["csv"])))
     assert [float(row["hours"]) for row in read] == [row["hours"] for row in found["rows"]]
 
