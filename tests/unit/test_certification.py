@@ -14,6 +14,7 @@ import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -70,7 +71,7 @@ def test_the_changelog_has_the_version_or_is_about_to():
         assert "release_summary" in yaml.safe_load(about_to.read_text("utf-8"))
 
 
-def keys(returned: object) -> Iterator[str]:
+def keys(returned: dict[str, dict[str, Any]] | None) -> Iterator[str]:
     """The keys of documented return values, at all depths."""
     for name, value in (returned or {}).items():
         yield name

@@ -24,7 +24,6 @@ T = TypeVar("T")
 DAYS, ENTRIES, STARTED = (paths.own(name) for name in (USAGE_DAYS, USAGE_ENTRIES, LAUNCHES))
 ROOTS = (DAYS, ENTRIES, paths.NODES, STARTED)
 HOUR = 3_600_000
-NOBODY = ("", "", "")
 MEANS = {"warm_wait": "warm", "cold_wait": "cold"}
 """Milliseconds of waits → the count of nodes that they belong to."""
 _FORMULA = ("=", "+", "-", "@")
