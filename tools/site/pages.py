@@ -85,6 +85,13 @@ def escaped(text: str) -> str:
     return SPECIAL.sub(lambda found: f"\\{found[0]}", text)
 
 
+def literal(code: str) -> str:
+    """Code between the marks of reStructuredText, inside of which no space may stand at an end."""
+    words = code.strip()
+    before, after = code[: len(code) - len(code.lstrip())], code[len(code.rstrip()) :]
+    return f"{before}\\ ``{words}``\\ {after}" if words else code
+
+
 class Site:
     """All pages, so that links between them can be judged.
 
@@ -269,7 +276,7 @@ class _Page:
             elif token.type in ("softbreak", "hardbreak"):
                 out.append(" ")
             elif token.type == "code_inline":
-                out.append(f"\\ ``{token.content.strip()}``\\ ")
+                out.append(literal(token.content))
             elif token.type in ("strong_open", "em_open", "link_open"):
                 close = next(later for later in range(at, len(tokens)) if _closes(tokens[later], token))
                 out.append(f"\\ {self.marked(token, tokens[at + 1 : close])}\\ ")

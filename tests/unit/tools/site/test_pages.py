@@ -13,7 +13,7 @@ import pytest
 from docutils import nodes
 from docutils.core import publish_doctree
 from docutils.parsers.rst import roles
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -107,6 +107,7 @@ def test_tables_lists_and_code(repository):
     assert "remark" not in said
 
 
+@example(["\\", "`x`", " ", "`x`"])
 @given(
     st.lists(st.sampled_from(["word", "a_", "*", "`x`", "`y_z`", "**b**", "*e*", "|", "::", "\\", " ", "http:", ", "]))
 )
