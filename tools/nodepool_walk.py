@@ -18,7 +18,7 @@ from pathlib import Path
 
 from tools.lessons import FIXES, ROOT, Lesson, lessons
 
-WALK = "docs/designs/035-nodepool-walk.md"
+WALK = "docs/designs/037-nodepool-walk.md"
 _WORDS = """
 abort\\w* avoid\\w* bad before better block\\w* break\\w* broken bug\\w* catch\\w* change\\w* check\\w* clean
 cleanup\\w* clear\\w* consistent consistency correct\\w* crash\\w* deadlock\\w* declin\\w* delay\\w*
