@@ -301,3 +301,14 @@ def test_max_concurrency_bounds_the_launches_in_flight(site: Site):
 
         eventually(all_served, 40)
     assert most == 2
+
+
+def test_providers_of_one_project_count_their_own_nodes_for_their_limits(site: Site):
+    small = pool("main", label("small"), max_servers=2)
+    site.configure(provider("one", small), provider("two", small, cloud="one"))
+    requests = [site.requestor.ask("small") for _unused in range(5)]
+    result = site.run()
+    assert sorted(node["provider"] for node in site.requestor.nodes().values()) == ["one", "one", "two", "two"]
+    assert len(result["requests"]["fulfilled"]) == 4 == len(site.cloud.servers())
+    assert [row["reason"]["code"] for row in result["requests"]["waiting"]] == ["no-room"]
+    assert {site.requestor.state(request) for request in requests} == {"fulfilled", "requested"}

@@ -121,7 +121,7 @@ def test_a_server_that_fails_early_is_not_waited_for_until_its_time_is_over(site
 
 
 def test_one_thing_that_cannot_be_deleted_holds_up_no_other(site: Site):
-    """cluster-api-provider-openstack 1596: a server, a port and a volume of each kind stays, the others go."""
+    """cluster-api-provider-openstack 1596: a server, a floating IP and an image stay, the others go."""
     site.configure()
     somebody = Leftovers(site)
     servers = [somebody.server() for _unused in range(2)]

@@ -48,8 +48,11 @@ def test_an_upload_that_breaks(builder: Builder, fault: str, options: dict[str, 
     cloud = builder.cloud()
     builder.configure()
     builder.build(size=SIZE)
+    before = {path.name for path in builder.images_dir.iterdir()}
     cloud.fault(FILE, fault, count=1, **options)
     result = builder.run(api_timeout=0.3)
+    left = {path.name for path in builder.images_dir.iterdir()} - before
+    assert left <= {"tree_id.txt"}, "nothing of it is left on the disk"
     (row,) = result["uploads"]["failed"]
     assert said in row["error"]
     assert builder.in_cloud() == {}

@@ -20,6 +20,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.co
     live_builders,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.notes import builder_note_path
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import UploadState
 from tests.support.ansible_run import COLLECTIONS, MODULES, environment
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.image_case import IMAGE, MEGABYTE, Builder, taker
@@ -113,3 +114,23 @@ def test_the_same_directory_is_refused_on_another_host(builder: Builder) -> None
     said = json.loads(ran.stdout)
     assert said["failed"] and f"builder {builder.builder_id} is alive on {socket.gethostname()}" in said["msg"], said
     assert "this one, on elsewhere with" in said["msg"]
+
+
+def test_an_upload_whose_lock_cannot_be_had_holds_up_no_other(builder: Builder) -> None:
+    """Two uploads that a dead builder left; the lock of one of them is held by somebody."""
+    builder.configure(taker("one"), taker("two"))
+    build = builder.build()
+    builder.run()
+    for name in ("one", "two"):
+        (upload,) = builder.uploads(name)
+        upload.set_state(UploadState.UPLOADING, 1.0)
+        builder.store.images.write_upload(upload)
+    held = builder.store.images.lock_provider(IMAGE, build.id, "one")
+    assert held is not None
+    with builder.stay() as cycle:
+        eventually(lambda: builder.states("two") == ["ready"], 40.0)
+    assert [row["provider"] for row in cycle.result["uploads"]["adopted"]] == ["two"]
+    assert builder.states("one") == ["uploading"]
+    held.release()
+    eventually(lambda: not builder.store.images.uploading(IMAGE), 30.0)
+    assert [row["provider"] for row in builder.run()["uploads"]["adopted"]] == ["one"]

@@ -163,3 +163,15 @@ def test_a_lost_session_invalidates_its_locks(zookeeper, store, node):
     assert again.generation == 2
     held.release()
     assert store.nodes.is_locked(node.id)
+
+
+def test_what_is_no_contender_holds_no_lock_back(store, zk_client, node):
+    path = f"/nodepool/nodes/{node.id}/lock"
+    zk_client.create(f"{path}/note-0000000000", b"", makepath=True)
+    eventually(lambda: store._session.tree.exists(f"{path}/note-0000000000"))
+    assert not store.nodes.is_locked(node.id)
+    held = store.nodes.lock(node.id)
+    assert held is not None and held.valid
+    assert not zk_client.Lock(path).acquire(blocking=False)
+    held.release()
+    assert zk_client.Lock(path).acquire(blocking=False)

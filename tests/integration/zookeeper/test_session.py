@@ -420,3 +420,18 @@ def test_a_write_that_zookeeper_would_not_take_is_refused_before_it_is_sent(zook
     assert store.own.read("waits/1") is None
     assert any("waits/1 is not stored" in line for line in store.odd_documents())
     assert (store.state, store.generation) == ("connected", generation)
+
+
+def test_each_address_of_a_name_is_tried(server, monkeypatch):
+    """Name servers may still tell the address of a server that has gone."""
+    resolve = socket.getaddrinfo
+
+    def addresses(host, *more, **options):
+        known = ("127.0.0.99", HOST) if host == "zk.example.org" else (host,)
+        return [found for address in known for found in resolve(address, *more, **options)]
+
+    monkeypatch.setattr(socket, "getaddrinfo", addresses)
+    settings = types.ZooKeeperSettings((types.ZooKeeperServer("zk.example.org", server.port),))
+    for _unused in range(5):  # in any order
+        with new_store(settings) as store:
+            made(store)

@@ -9,6 +9,7 @@ import contextlib
 import gc
 import logging
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -17,8 +18,14 @@ import weakref
 import pytest
 from kazoo.client import KazooClient
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import (
+    ZooKeeperServer,
+    ZooKeeperSettings,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreError
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node
 from tests.support.fixtures_zookeeper import eventually, expire_session, new_store
+from tests.support.zookeeper_server import HOST
 
 
 def made(store):
@@ -127,3 +134,26 @@ def test_answers_without_end_do_not_cost_the_session(zookeeper, store, zk_client
     assert read[0] > len(paths)
     assert (store.generation, store.state) == (1, "connected")
     made(store)
+
+
+def test_attempts_to_connect_that_fail_leave_no_descriptor(no_log):
+    """The server hangs up in the middle of each greeting, as one does that is just starting."""
+    counts: list[int] = []
+    with socket.create_server((HOST, 0)) as listener:
+
+        def hang_up() -> None:
+            while True:
+                try:
+                    connection = listener.accept()[0]
+                except OSError:
+                    return
+                with connection:
+                    counts.append(len(descriptors()))
+
+        settings = ZooKeeperSettings((ZooKeeperServer(HOST, listener.getsockname()[1]),), timeout=10.0)
+        threading.Thread(target=hang_up, daemon=True).start()
+        with pytest.raises(StoreError):
+            new_store(settings, connect_timeout=6.0).open()
+        listener.shutdown(socket.SHUT_RDWR)
+    assert len(counts) >= 3
+    assert max(counts[2:]) <= max(counts[:2])

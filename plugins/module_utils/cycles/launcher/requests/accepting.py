@@ -13,7 +13,7 @@ from ....clients.zookeeper.locks import Held
 from ....clients.zookeeper.store import Store
 from ....launching import record
 from ....launching.actions import Admit
-from ....model.errors import StoreGone
+from ....model.errors import StoreConflict, StoreGone
 from ....model.node import Node, NodeState
 from ....model.node_use import job_of, wanted_at
 from ....model.request import NodeRequest, RequestState
@@ -87,8 +87,8 @@ def _step_by_step(store: Store, action: Admit, now: float) -> AcceptedRequest | 
         return None
     request.set_state(RequestState.PENDING, now)
     try:
-        store.requests.write(request)
-    except StoreGone:
+        store.requests.write(request, if_unchanged=True)
+    except (StoreGone, StoreConflict):  # withdrawn or revised: the next pass looks at it again
         held.release()
         return None
     return AcceptedRequest(request, held, action.pool_id)

@@ -308,6 +308,12 @@ def test_another_builders_upload_is_judged_by_its_lock_too():
     assert plan(later(without(seen, "debian", uploading=frozenset({key})), 1e6)) == []
 
 
+def test_an_upload_whose_build_has_no_record_is_kept_while_nothing_newer_is_there():
+    """Somebody has deleted the record of the build by hand; servers are made from its image."""
+    alone = view(None, state(uploads=[upload(1)]))
+    assert plan(alone) == []
+
+
 # -- other builders ---------------------------------------------------------------------------------------------------
 
 FEDORA = Listed(frozenset({"debian"}), frozenset({("cloud1", "debian")}))

@@ -87,3 +87,11 @@ def test_order_is_that_of_the_numbers(keys):
 
 def test_states():
     assert {"requested", "pending", "fulfilled", "failed"} == RequestState.ALL
+
+
+@pytest.mark.parametrize("more", [{}, {"requestor_data": None}])
+def test_a_request_without_data_of_its_requestor_is_a_request(more):
+    document = {"state": RequestState.REQUESTED, "node_types": ["a"], **more}
+    request = read(NodeRequest, "100-0000000001", json.dumps(document).encode(), 0)
+    assert (request.node_types, request.requestor_data, request.broken) == (["a"], None, False)
+    assert json.loads(request.to_bytes())["requestor_data"] is None

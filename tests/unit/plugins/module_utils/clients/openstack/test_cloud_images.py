@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack import cloud_images
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.cloud_images import (
     CloudImages,
     converted_to,
@@ -365,3 +366,11 @@ def test_a_token_that_would_not_last_is_replaced(cloud, make_client, monkeypatch
     client._rest.renew(100 * 365 * 86400)
     client.images.get(ID)
     assert cloud.tokens == 2
+
+
+def test_images_beyond_the_first_page_are_found(cloud, images, monkeypatch) -> None:
+    monkeypatch.setattr(cloud_images, "PAGE", 2)
+    first = [{**shown(), "id": ident, **MARKS} for ident in ("a", "b")]
+    cloud.on("GET", "/v2/images", (200, {"images": first}), (200, {"images": [{**shown(), "id": "c", **MARKS}]}))
+    assert [image.id for image in images.find(MARKS)] == ["a", "b", "c"]
+    assert cloud.seen[-1].query["marker"] == ["b"]

@@ -239,3 +239,17 @@ def test_the_record_is_written_only_in_the_version_that_was_read(world):
     (told,) = act(world, HELD, node.id)
     assert "was just changed by another client: try again" in told
     assert act(world, HELD, node.id) == [""]
+
+
+def test_a_held_node_that_vanishes_as_its_time_is_over_keeps_no_other():
+    with World(one_provider(min_ready={"small": 2})) as world:
+        cycle = world.start()
+        assert world.run(60, until=lambda: len(world.nodes(NodeState.READY)) == 2)
+        gone, left = (node.id for node in world.nodes(NodeState.READY))
+        assert act(world, HELD, gone, left, hold_expiration=100) == ["", ""]
+        world.run(99)
+        world.keeper.lag = 3.0  # the cycle learns too late that one of them is gone
+        world.store.nodes.delete(gone)
+        assert world.run(60, until=lambda: state_of(world, left) is None)
+        assert state_of(world, gone) is None
+        assert not [line for _when, line in cycle.lines if "unexpected" in line or "new session" in line]

@@ -211,3 +211,18 @@ def test_an_exchanged_tree_is_abandoned():
     with pytest.raises(TreeExchanged):
         cycle.run(60.0)
     assert cycle.calls == ["turn", "turn", "abandon"]
+
+
+def test_a_defect_of_our_own_is_not_tried_again():
+    cycle = Cycle([KeyError("ours"), "settled"])
+    with pytest.raises(KeyError, match="ours"):
+        cycle.run(60.0)
+    assert (cycle.calls, cycle.lines) == (["turn"], [])
+
+
+def test_a_wish_to_stop_is_heard_while_zookeeper_is_away():
+    cycle = Cycle([])
+    cycle.store.state = "suspended"
+    cycle.resting = lambda: cycle.stop.ask(STOPPED)
+    assert cycle.run(3600.0) == STOPPED
+    assert cycle.calls == ["leave"]

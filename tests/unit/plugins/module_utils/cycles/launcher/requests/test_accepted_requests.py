@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 from typing import Any
 
@@ -389,3 +390,29 @@ def test_a_request_for_no_nodes_that_a_killed_cycle_had_accepted_is_fulfilled_by
         world.store.requests.write(found)
         world.start()
         assert world.run(30, until=lambda: request in world.fulfilled)
+
+
+@pytest.mark.parametrize("how", ["Multi", "SetData"], ids=["in one batch", "step by step"])
+def test_a_request_that_is_revised_as_it_is_accepted_keeps_its_revision(how):
+    """Zuul revises the priority of a request that it takes for not yet accepted."""
+    with World(one_provider()) as world:
+        world.start()
+        if how == "Multi":  # the first request of a tree is accepted step by step
+            earlier = world.request("small")
+            assert world.run(60, until=lambda: earlier in world.fulfilled)
+        answer, revised = world.keeper.answer, list[str]()
+
+        def revising(request: Any, session: Any) -> Any:
+            path = f"/nodepool/requests/{late}"
+            touched = [getattr(one, "path", "") for one in getattr(request, "operations", [request])]
+            if type(request).__name__ == how and path in touched and not revised:
+                revised.append(path)
+                document = {**(world.keeper.document(path) or {}), "relative_priority": 7}
+                world.keeper.store_raw(path, json.dumps(document).encode())
+            return answer(request, session)
+
+        late = world.request("medium")
+        world.keeper.answer = revising  # type: ignore[method-assign]
+        assert world.run(60, until=lambda: late in world.fulfilled)
+        document = world.keeper.document(f"/nodepool/requests/{late}")
+        assert revised and document is not None and document["relative_priority"] == 7
