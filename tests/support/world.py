@@ -97,6 +97,10 @@ class WorldOptions(LauncherOptions):
         """A client of the provider's virtual cloud."""
         return self.world.client(provider)
 
+    def lasting_client(self, provider: Provider) -> Any:
+        """The same: a world has no clouds.yaml that could be kept."""
+        return self.world.client(provider)
+
     def reload(self) -> NodepoolConfig:
         """The world's configuration."""
         if self.world.broken:
