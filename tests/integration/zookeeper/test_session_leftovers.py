@@ -155,5 +155,5 @@ def test_attempts_to_connect_that_fail_leave_no_descriptor(no_log):
         with pytest.raises(StoreError):
             new_store(settings, connect_timeout=6.0).open()
         listener.shutdown(socket.SHUT_RDWR)
-    assert len(counts) >= 3
+    assert 3 <= len(counts) <= 60, "it is tried again, and not without pauses"
     assert max(counts[2:]) <= max(counts[:2])

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import os
 import ssl
 
 import pytest
@@ -97,3 +98,14 @@ def test_a_failure_tells_more_than_the_attempt():
 
 def test_a_name_that_was_never_tried():
     assert "b:2: was not tried" in connect_errors.explain(settings(("b", 2)), {}, 1.0)
+
+
+@pytest.mark.parametrize("name", ["cert", "key", "ca"])
+def test_a_file_that_this_user_may_not_read_is_named(tmp_path, monkeypatch, name):
+    """Whoever runs the tests may read everything, so the system's answer is given here."""
+    files = {key: str(tmp_path / f"{key}.pem") for key in ("cert", "key", "ca")}
+    for path in files.values():
+        (tmp_path / path).touch()
+    monkeypatch.setattr(os, "access", lambda path, _mode: path != files[name])
+    with pytest.raises(StoreError, match=f"{name} is {files[name]}, which this user cannot read"):
+        connect_errors.check_tls(ZooKeeperTls(**files))
