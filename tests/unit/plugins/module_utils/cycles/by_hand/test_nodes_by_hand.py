@@ -248,7 +248,7 @@ def test_a_held_node_that_vanishes_as_its_time_is_over_keeps_no_other():
         gone, left = (node.id for node in world.nodes(NodeState.READY))
         assert act(world, HELD, gone, left, hold_expiration=100) == ["", ""]
         world.run(99)
-        world.keeper.lag = 3.0  # the cycle learns too late that one of them is gone
+        world.keeper.lag = 30.0  # the cycle learns too late that one of them is gone
         world.store.nodes.delete(gone)
         assert world.run(60, until=lambda: state_of(world, left) is None)
         assert state_of(world, gone) is None
