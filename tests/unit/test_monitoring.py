@@ -16,10 +16,18 @@ from typing import Any
 import pytest
 import yaml
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.attention import CAUSES
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.metric_catalog import (
+    ATTENTION,
+    BUDGET,
+    BUDGET_USED,
+    FAILED_CALLS,
     HISTOGRAM,
+    LABEL_USAGE,
     METRICS,
     PREFIX,
+    STANDBYS,
+    TENANT_USAGE,
     Metric,
 )
 
@@ -64,6 +72,33 @@ def queries_of(dashboard: dict[str, Any]) -> Iterator[str]:
 def queries() -> list[str]:
     """Everything that Prometheus is asked."""
     return [*queries_of(json.loads(DASHBOARD.read_text("utf-8"))), *(rule["expr"] for rule in rules())]
+
+
+ALERT_OF_CAUSE = {
+    "configuration": "NodepoolConfigurationUnused",
+    "no-launcher": "NodepoolNoLauncher",
+    "provider": "NodepoolProviderTrouble",
+    "label-unserved": "NodepoolNeedsAttention",
+    "requests-failed": "NodepoolNeedsAttention",
+    "build": "NodepoolBuildsFailing",
+    "upload": "NodepoolUploadsFailing",
+    "build-unused": "NodepoolBuildNotUsed",
+    "gate-rejected": "NodepoolGateRejected",
+    "gate-inconclusive": "NodepoolGateInconclusive",
+    "gate-flaky": "NodepoolGateFlaky",
+    "wasted": "NodepoolServersInVain",
+    "flapping": "NodepoolProviderFlaps",
+    "requests-wait": "NodepoolRequestsWaiting",
+    "freeze": "NodepoolPoolFrozen",
+    "breaker": "NodepoolNeedsAttention",
+    "min-ready": "NodepoolNeedsAttention",
+    "stuck": "NodepoolNeedsAttention",
+    "stale": "NodepoolImageTooOld",
+    "no-upload": "NodepoolNeedsAttention",
+    "budget": "NodepoolBudgetExceeded",
+    "record": "NodepoolNeedsAttention",
+}
+"""Cause of a row of the first screen → the alert that tells it. Each cause has a paragraph and a metric, too."""
 
 
 def run(*arguments: str | Path) -> None:
@@ -147,6 +182,20 @@ def table_line(metric: Metric) -> str:
 def test_the_page_has_a_line_for_each_metric():
     lines = [line for line in PAGE.read_text("utf-8").splitlines() if line.startswith(f"| `{PREFIX}")]
     assert lines == [table_line(metric) for metric in METRICS]
+
+
+def test_each_cause_of_the_first_screen_has_an_alert_that_there_is():
+    assert list(ALERT_OF_CAUSE) == list(CAUSES)
+    assert set(ALERT_OF_CAUSE.values()) <= {rule["alert"] for rule in rules()}
+    (needs,) = (rule["expr"] for rule in rules() if rule["alert"] == "NodepoolNeedsAttention")
+    (asked,) = re.findall(r'cause=~"([^"]+)"', needs)
+    assert asked.split("|") == [cause for cause, alert in ALERT_OF_CAUSE.items() if alert == "NodepoolNeedsAttention"]
+
+
+def test_the_dashboard_shows_attention_failed_calls_usage_and_budgets():
+    asked = " ".join(queries_of(json.loads(DASHBOARD.read_text("utf-8"))))
+    wanted = (ATTENTION, FAILED_CALLS, STANDBYS, TENANT_USAGE, LABEL_USAGE, BUDGET, BUDGET_USED)
+    assert [metric.full_name for metric in wanted if metric.full_name not in asked] == []
 
 
 def test_the_page_has_a_remedy_for_each_alert():

@@ -86,6 +86,9 @@ FAILED_CALLS = Metric(
     ("provider",),
 )
 ACTING = Metric("provider_acting", "1 while a launcher serves the provider, otherwise 0.", ("provider",))
+STANDBYS = Metric(
+    "provider_standbys", "Launchers on other hosts that could serve a provider which one serves now.", ("provider",)
+)
 ACTING_INFO = Metric(
     "provider_acting_info", "1 for each host that has registered pools of a provider.", ("provider", "host")
 )

@@ -148,6 +148,8 @@ def _add_provider(gauges: Gauges, row: Mapping[str, Any]) -> None:
     name = row["name"]
     if row["configured"]:
         gauges.set(catalog.ACTING, name, value=bool(row["acting"] or row["acted_for_by"]))
+    if row["acting"]:
+        gauges.set(catalog.STANDBYS, name, value=len(row["standing_by"]))
     for host in row["acted_for_by"]:
         gauges.set(catalog.ACTING_INFO, name, host, value=1)
     if row["health"] is not None:

@@ -137,9 +137,9 @@ def test_many_clouds_have_a_line_each_and_stay_open(zookeeper, chromium):
         site = site_of(zookeeper, stack)
         for number in range(37):
             reading = {"at": time.time(), "limits": {"instances": 50}, "others": {"instances": number}}
-            site.write(
-                f"/nodepool/stackci/providers/cloud-{number:02d}", {"health": {"state": "ok"}, "reading": reading}
-            )
+            calls = {str(int(time.time() // 300)): [300, 4]}
+            document = {"health": {"state": "ok"}, "reading": reading, "calls": calls}
+            site.write(f"/nodepool/stackci/providers/cloud-{number:02d}", document)
         with visit(chromium, site.address, width=390) as visited:
             clouds = visited.page.locator("details.cloud")
             expect(clouds).to_have_count(40)
@@ -157,6 +157,11 @@ def test_many_clouds_have_a_line_each_and_stay_open(zookeeper, chromium):
             expect(squares).to_have_count(40)
             expect(visited.page.locator(".heat .square.bad")).to_have_count(2)
             assert barriers(visited.page) == []
+            assert too_wide(visited.page) == []
+            well = visited.page.locator('details.cloud[data-key="cloud-07"] summary')
+            expect(well).to_contain_text("1 % fail")
+            expect(well).to_contain_text("none waits")
+            expect(visited.page.locator('details.cloud[data-key="cloud-nyc"] summary')).to_contain_text("waits ")
             shoot(visited.page, "clouds-desktop")
             visited.page.locator(".heat li[data-key=cloud-fra] a").focus()
             visited.page.keyboard.press("Enter")

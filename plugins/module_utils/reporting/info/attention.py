@@ -20,6 +20,7 @@ from ...model.gate import FLAKY, INCONCLUSIVE, REJECTED
 from ...model.lines import amount
 from ...model.owner import ACCOUNT, CLOUD, IMAGE, LABEL
 from ...model.request import RequestState
+from .explain import UNSAID, reasons_of_pools
 from .providers import PROVIDERS
 from .request_rows import WAITS
 from .unused_files import unused_files
@@ -29,6 +30,8 @@ UNTOLD = "no text is stored"
 LONG_WAIT = 600.0
 """Seconds after which a request that waits needs attention."""
 MOST_NAMES = 3
+MOST_POOLS = 8
+"""Most pools whose reasons about the oldest request are told; the others are counted."""
 _OF_TROUBLE = {reasons.FROZEN: "freeze", reasons.BREAKER: "breaker", reasons.PROVIDER_TROUBLE: "provider"}
 """Code of a reason → cause of the row about the trouble that it tells."""
 _WHAT = ("what", "resource", "label", "image", "tenant")
@@ -192,7 +195,7 @@ def attention(
         *_of_images(rows_of.images),
         *_of_budgets(rows_of.budgets),
     ]
-    rows = _with_requests(rows, _of_requests(reading, rows_of.requests))
+    rows = _with_requests(rows, _of_requests(reading, rows_of.requests, now))
     order = list(CAUSES)
     return sorted(rows, key=lambda row: (row["level"] != BAD, order.index(row["cause"]), -row["count"]))
 
@@ -209,11 +212,13 @@ def _row(
     owner: str | None = None,
     subject: str = "",
     code: str = "",
+    pools: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Return a row.
 
     :param subject: the image, request or label that the remedy is about.
     :param code: the code of the reason for which requests wait.
+    :param pools: what each pool says of the oldest request.
     """
     kind = CAUSES[cause]
     return {
@@ -228,6 +233,7 @@ def _row(
         "owner": owner,
         "subject": subject,
         "code": code,
+        "pools": list(pools),
         "remedy": _BY_OWNER.get((cause, owner), kind.remedy),
         "command": shlex.join(word.format(provider=provider, subject=subject) for word in kind.command),
         "section": kind.section,
@@ -297,8 +303,11 @@ def _of_labels(labels: Rows, providers: Rows) -> Iterator[dict[str, Any]]:
             yield _row("min-ready", name, told, count=missing, subject=name)
 
 
-def _of_requests(reading: TreeReading, requests: Rows) -> Iterator[dict[str, Any]]:
-    """Yield requests that failed, or wait for long, a row for each cause."""
+def _of_requests(reading: TreeReading, requests: Rows, now: float) -> Iterator[dict[str, Any]]:
+    """Yield requests that failed, or wait for long, a row for each cause.
+
+    The row with the oldest request that waits has what each pool says of it.
+    """
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = defaultdict(list)
     stored = {found.name: found.document for found in reading.below(WAITS)}
     for row in requests:
@@ -308,6 +317,8 @@ def _of_requests(reading: TreeReading, requests: Rows) -> Iterator[dict[str, Any
         )
         if failed or (waits and (row["created_age"] or 0.0) >= LONG_WAIT):
             groups[failed, *_why(stored.get(row["id"]) or {}, row)].append(row)
+    waiting = [row for key, rows in groups.items() if not key[0] for row in rows]
+    first = max(waiting, key=lambda row: row["created_age"] or 0.0, default=None)
     for (failed, code, where, _what, owner), rows in groups.items():
         oldest = max(rows, key=lambda row: row["created_age"] or 0.0)
         told = (oldest["reason"] or {}).get("text") or "no launcher has given a reason"
@@ -323,7 +334,24 @@ def _of_requests(reading: TreeReading, requests: Rows) -> Iterator[dict[str, Any
             owner=owner or None,
             subject=oldest["id"],
             code=code,
+            pools=_said_by_pools(reading, oldest, told, now) if oldest is first else (),
         )
+
+
+def _said_by_pools(reading: TreeReading, row: Mapping[str, Any], known: str, now: float) -> list[str]:
+    """Return a sentence for each pool with a reason about a request; nothing for a request in work.
+
+    :param known: the reason that is told already.
+    """
+    if row["state"] != RequestState.REQUESTED:
+        return []
+    pools = [pool for pool in reasons_of_pools(reading, row, now) if pool["text"] != known and pool["code"] != UNSAID]
+    told = [
+        pool["text"] if pool["pool"] in pool["text"] else f"{pool['pool']}: {pool['text']}"
+        for pool in pools[:MOST_POOLS]
+    ]
+    rest = len(pools) - MOST_POOLS
+    return [*told, *([f"and {amount(rest, 'other pool')}"] if rest > 0 else [])]
 
 
 def _why(document: Mapping[str, Any], row: Mapping[str, Any]) -> tuple[str, str, str, str]:
@@ -355,6 +383,7 @@ def _with_requests(rows: list[dict[str, Any]], requests: Iterable[dict[str, Any]
             waits = "waits" if row["count"] == 1 else "wait"
             trouble["text"] += f"; {amount(row['count'], 'request')} {waits} for this, among them {row['subject']}"
             trouble["count"] += row["count"]
+            trouble["pools"] += row["pools"]
     return [*rows, *apart]
 
 

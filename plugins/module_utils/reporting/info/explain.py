@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -29,6 +30,8 @@ DECLINES = paths.own(own_tree.DECLINES)
 LAUNCHES = paths.own(own_tree.LAUNCHES)
 ROOTS = (paths.NODES, WAITS, DECLINES, PROVIDERS, *build_figures.ROOTS, *gate_rows.ROOTS)
 MOST_AHEAD = 10
+UNSAID = "unsaid"
+"""The code of a pool of this collection that has no reason about a request."""
 OURS = "stackci-PoolWorker."
 """The prefix of the ids of pools of this collection's launchers."""
 
@@ -89,7 +92,7 @@ def explanation(reading: TreeReading, rows: Sequence[Mapping[str, Any]], request
         "unblocked_by": _end(reason["code"], figures, pools) if unserved and reason else None,
         "pools": pools,
         "nodes": launches,
-        "history": list(_history(row, reading, reason, launches, now)),
+        "history": _history(row, reading, reason, launches, now),
         "builds": _builds(reading, nodes, now),
         "expected_seconds": seconds_left,
         "expected": basis,
@@ -192,6 +195,17 @@ def _pools(reading: TreeReading) -> list[Mapping[str, Any]]:
     return [known[pool_id] for pool_id in sorted(known)]
 
 
+def reasons_of_pools(reading: TreeReading, row: Mapping[str, Any], now: float) -> list[dict[str, Any]]:
+    """Return what each pool that offers the labels of a request says about it.
+
+    :param row: the row of the request.
+    """
+    wait = reading.one(f"{WAITS}/{row['id']}")
+    figures = wait.document if wait is not None else {}
+    rows = [_pool_row(pool, reading, row, figures, now) for pool in _pools(reading)]
+    return [pool for pool in rows if pool["code"] != reasons.LABEL_UNKNOWN]
+
+
 def _pool_row(
     pool: Mapping[str, Any], reading: TreeReading, row: Mapping[str, Any], wait: Mapping[str, Any], now: float
 ) -> dict[str, Any]:
@@ -236,7 +250,7 @@ def _verdict(
     if not pool["id"].startswith(OURS):
         paused = ", and is paused" if pool.get("paused") is True else ""
         return "foreign", f"{where} belongs to another launcher, which stores no reasons{paused}", {}
-    return "unsaid", f"{where} has stored nothing about it", {}
+    return UNSAID, f"{where} has stored nothing about it", {}
 
 
 def _past(reading: TreeReading, request_id: str, key: str) -> list[dict[str, Any]]:
@@ -297,31 +311,53 @@ def _history(
     reason: Mapping[str, Any] | None,
     launches: Iterable[Mapping[str, Any]],
     now: float,
-) -> Iterator[dict[str, Any]]:
-    """Yield the events, the earliest first; an event without a time comes at its place in the order of events."""
+) -> list[dict[str, Any]]:
+    """Return the events, the earliest first. An event without a time stays with those that it belongs to."""
+    ordered: list[tuple[float, list[dict[str, Any]]]] = []
+    for group in _events(row, reading, reason, launches, now):
+        before = ordered[-1][0] if ordered else math.inf
+        ordered.append((max((item["age"] for item in group if item["age"] is not None), default=before), group))
+    return [event for _age, group in sorted(ordered, key=lambda item: -item[0]) for event in group]
+
+
+def _events(
+    row: Mapping[str, Any],
+    reading: TreeReading,
+    reason: Mapping[str, Any] | None,
+    launches: Iterable[Mapping[str, Any]],
+    now: float,
+) -> Iterator[list[dict[str, Any]]]:
+    """Yield the events that belong together, in the usual order."""
 
     def event(name: str, since: float | None, sentence: str) -> dict[str, Any]:
         return {"event": name, "age": since, "age_text": age_text(since), "text": sentence}
 
-    yield event("requested", row["created_age"], f"requested by {row['requestor'] or 'a requestor without a name'}")
+    yield [event("requested", row["created_age"], f"requested by {row['requestor'] or 'a requestor without a name'}")]
     for item in _past(reading, row["id"], "reasons"):
-        yield event("declined", None, str(item.get("text")))
+        yield [event("declined", None, str(item.get("text")))]
     for item in _past(reading, row["id"], "taken_back"):
         since = age(seconds(item.get("at")), now)
         thrown = whole(item.get("thrown")) or 0
         lost = f"; {amount(thrown, 'create or server', 'creates or servers')} of it abandoned" if thrown else ""
-        yield event("taken back", since, f"the launcher took it back from {text(item.get('where')) or '?'}{lost}")
+        yield [event("taken back", since, f"the launcher took it back from {text(item.get('where')) or '?'}{lost}")]
     if reason is not None and row["state"] not in RequestState.FINISHED:
-        yield event("waits", age(reason["since"], now), reason["text"])
+        yield [event("waits", age(reason["since"], now), reason["text"])]
+    if row["state"] == RequestState.PENDING:
+        yield [event(RequestState.PENDING, row["age"], "its record says pending")]
     for launch in launches:
-        for failure in launch["failures"]:
-            yield event("attempt failed", None, f"node {launch['id']}: {failure}")
+        told = [event("attempt failed", None, f"node {launch['id']}: {failure}") for failure in launch["failures"]]
         if launch["adopted"]:
-            yield event(
-                "adopted", age(launch["adopted_at"], now), f"node {launch['id']}: {adoption_text(launch['adopted'])}"
-            )
+            since, often = age(launch["adopted_at"], now), adoption_text(launch["adopted"])
+            told.append(event("adopted", since, f"node {launch['id']}: {often}"))
         phase = f", phase {launch['phase']}" if launch["phase"] not in (None, launch["state"]) else ""
         attempt = f", attempt {launch['attempt']}" if launch["phase"] else ""
-        yield event("node", launch["phase_age"], f"node {launch['id']} is {launch['state']}{phase}{attempt}")
-    if row["state"] != RequestState.REQUESTED:
-        yield event(str(row["state"]), row["age"], f"its record says {row['state']}")
+        since = launch["phase_age"]
+        now_is = event("node", since, f"node {launch['id']} is {launch['state']}{phase}{attempt}")
+        # An adoption comes after the failures before it, and before or after the phase began.
+        if since is not None and told and told[-1]["age"] is not None and told[-1]["age"] < since:
+            told.insert(-1, now_is)
+        else:
+            told.append(now_is)
+        yield told
+    if row["state"] not in (RequestState.REQUESTED, RequestState.PENDING):
+        yield [event(str(row["state"]), row["age"], f"its record says {row['state']}")]

@@ -93,8 +93,10 @@ def status_lines(config: NodepoolConfig, reading: TreeReading, now: float, width
 
 
 def _attention(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return what is wrong; below each row the remedy and the command."""
-    lines = [line for row in rows[:MOST_ROWS] for line in (_wrong(row), f"  {_remedy(row)}")]
+    """Return what is wrong; below each row the remedy, the command, and what each pool says of the oldest request."""
+    lines: list[str] = []
+    for row in rows[:MOST_ROWS]:
+        lines += [_wrong(row), f"  {_remedy(row)}", *(f"    {said}" for said in row["pools"])]
     return [*lines, *([f"and {len(rows) - MOST_ROWS} more"] if len(rows) > MOST_ROWS else [])]
 
 

@@ -12,6 +12,7 @@ from ...clients.zookeeper.link import paths
 from ...clients.zookeeper.tree_reading import TreeReading
 from ...cycles.frame.heartbeat import CONFIG_PROBLEMS
 from ...model.documents import text, words
+from ...model.lines import word_for
 from ...model.own_tree import HEARTBEATS
 
 ROOT = f"{paths.OWN}/{HEARTBEATS}"
@@ -30,7 +31,8 @@ class UnusedFiles:
 
     def text(self) -> str:
         """Return the sentence for the operator."""
-        working = f"{' and '.join(self.cycles)} use the previous one"
+        verb = word_for(len(self.cycles), "uses", "use")
+        working = f"{' and '.join(self.cycles)} {verb} the previous one"
         return f"the configuration on {self.host} cannot be used: {'; '.join(self.problems)}; {working}"
 
 

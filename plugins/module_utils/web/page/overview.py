@@ -26,6 +26,7 @@ from ...reporting.info.node_rows import ageless_row
 from ...reporting.info.providers import provider_rows
 from ...reporting.info.request_rows import request_rows
 from ...reporting.info.usage_budgets import budget_rows
+from .cloud_waits import oldest_waits
 from .troubles import failures, leak_rows, odd_rows, stuck_rows, troubles
 
 Row = Mapping[str, Any]
@@ -83,8 +84,9 @@ def overview(config: NodepoolConfig, reading: TreeReading, now: float, file_prob
     labels = label_rows(config, reading, now, requests)
     budgets = budget_rows(config, reading, now)
     wrong = attention(reading, now, RowsOf(providers, images, labels, requests, budgets), file_problems)
+    waits = oldest_waits(providers, requests, nodes)
     return Overview(
-        providers=_ordered(providers, wrong),
+        providers=[{**row, "oldest_wait": waits.get(row["name"])} for row in _ordered(providers, wrong)],
         requests=requests,
         labels=[_label(row) for row in labels],
         images=images,
@@ -134,7 +136,14 @@ def _node(found: Found) -> dict[str, Any]:
     problems = []
     if state not in NodeState.ALL or not labels or not provider:
         problems = ageless_row(found)[0]["problems"]
-    return {"id": found.name, "state": state or "unknown", "labels": labels, "provider": provider, "problems": problems}
+    return {
+        "id": found.name,
+        "state": state or "unknown",
+        "labels": labels,
+        "provider": provider,
+        "request": text(document.get("allocated_to")),
+        "problems": problems,
+    }
 
 
 def _label(row: Row) -> dict[str, Any]:

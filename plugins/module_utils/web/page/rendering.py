@@ -75,6 +75,12 @@ def share(value: float, limit: float) -> float:
     return round(min(PARTS, max(0.0, PARTS * value / limit)), 1) if limit > 0 else PARTS
 
 
+def percent(part: float, whole: float) -> str:
+    """Return ``12 %``; ``<1 %`` for less than a half percent that is not nothing."""
+    found = round(PARTS * part / whole) if whole > 0 else 0
+    return f"{found} %" if found or not part else "<1 %"
+
+
 def moment(at: float) -> str:
     """Return a UNIX time as ``2026-11-22T20:19:20Z``; a time beyond the years 1 to 9999 as the nearest one in them.
 
@@ -111,7 +117,14 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters.update(
-        brief=brief, counted=counted, number=number, quantity=quantity, quoted=quoted, span=span, moment=moment
+        brief=brief,
+        counted=counted,
+        moment=moment,
+        number=number,
+        percent=percent,
+        quantity=quantity,
+        quoted=quoted,
+        span=span,
     )
     made.globals.update(share=share, units=UNITS, flaps=flaps)
     return made

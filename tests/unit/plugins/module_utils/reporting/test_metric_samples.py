@@ -95,6 +95,7 @@ def test_freezes_breakers_and_health():
 
 def test_who_acts():
     assert values(catalog.ACTING) == {("west",): 1, ("east",): 0}
+    assert values(catalog.STANDBYS) == {("west",): 0}, "nobody can stand by where nobody acts"
     assert values(catalog.ACTING_INFO)["west", "launcher1"] == 1
     assert list(values(catalog.COMPONENT_INFO)) == [("launcher", "launcher1", "running", "stackci.nodepool")]
 

@@ -40,6 +40,10 @@ def busy(more: dict[str, Any] | None = None) -> list[dict[str, Any]]:
     return told({**busy_tree.documents(NOW), **(more or {})}, busy_tree.locks())
 
 
+def busy_without_requests(more: dict[str, Any]) -> list[dict[str, Any]]:
+    return told({**busy_tree.documents(NOW, requests=0), **more}, busy_tree.locks())
+
+
 def request(number: int, state: str, age: float, label: str = "small") -> dict[str, Any]:
     at = NOW - age
     return {f"/nodepool/requests/300-{number:010d}": {"state": state, "node_types": [label], "state_time": at}}
@@ -126,6 +130,29 @@ def test_requests_are_told_by_cause_and_not_one_by_one():
     assert rows[1]["age"] == LONG_WAIT + 29 and rows[1]["command"] == "nodepoolctl why 300-0000000029"
 
 
+def test_every_pool_s_reason_is_told_for_the_oldest_request_alone():
+    documents: dict[str, Any] = request(1, "requested", 3000.0, "debian-12") | request(2, "requested", 900.0, "windows")
+    full = {"code": "no-room", "resource": "instances", "at": NOW, "since": NOW}
+    here = {**full, "where": "cloud-fra/main", "text": "0 of 20 left in cloud-fra/main"}
+    there = {**full, "pool": "cloud-nyc/main", "text": "1 of 20 left in cloud-nyc/main"}
+    documents[f"{paths.OWN}/waits/300-0000000001"] = {**here, "pools": [{**here, "pool": "cloud-fra/main"}, there]}
+    rows = {row["subject"]: row for row in busy_without_requests(documents) if row["cause"] == "requests-wait"}
+    row = rows["300-0000000001"]
+    assert row["text"] == "1 request for debian-12 waits: 0 of 20 left in cloud-fra/main"
+    assert row["pools"] == ["1 of 20 left in cloud-nyc/main"], "the third one has said nothing"
+    assert rows["300-0000000002"]["pools"] == []
+
+
+def test_the_reasons_of_many_pools_are_counted():
+    documents: dict[str, Any] = request(1, "requested", 3000.0)
+    for number in range(12):
+        pool = {"name": "main", "provider_name": f"p{number:02d}", "supported_labels": ["small"]}
+        pool_id = f"other-PoolWorker.p{number:02d}-main"
+        documents[f"{paths.COMPONENTS}/pool/{number:010d}"] = {**pool, "id": pool_id}
+    (row,) = (row for row in told(documents) if row["cause"] == "requests-wait")
+    assert len(row["pools"]) == 9 and row["pools"][-1] == "and 4 other pools"
+
+
 def test_requests_that_wait_for_the_end_of_a_freeze_are_told_with_it():
     before = {(row["cause"], row["where"]): row["count"] for row in busy()}
     documents: dict[str, Any] = {}
@@ -170,7 +197,10 @@ def test_the_screen_and_the_page_have_the_same_list():
     assert len(rows) <= MOST_ROWS or f"  and {len(rows) - MOST_ROWS} more" in shown
     for row, line in zip(rows, marks, strict=False):
         assert line.startswith(f"  {'!' if row['level'] == 'bad' else '-'} {row['where']}: {row['text']}")
-        assert f"    {row['remedy']}{': ' if row['command'] else ''}{row['command']}" in shown
+        below = shown.index(line) + 1
+        assert shown[below] == f"    {row['remedy']}{': ' if row['command'] else ''}{row['command']}"
+        told = row["pools"]
+        assert shown[below + 1 : below + 1 + len(told)] == [f"      {said}" for said in told]
 
 
 def test_the_manual_has_a_row_and_a_section_for_each_cause():

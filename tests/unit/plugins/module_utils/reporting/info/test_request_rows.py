@@ -167,9 +167,26 @@ def test_a_request_in_work_tells_its_nodes():
 def test_an_estimate_counts_from_the_create():
     told = explained(PENDING)
     assert told["expected_seconds"] == 5.0  # the median is 25 s, 20 s have passed
-    assert [event["event"] for event in told["history"]] == ["requested", "attempt failed", "node", "pending"]
+    assert [event["event"] for event in told["history"]] == ["requested", "pending", "attempt failed", "node"]
     unknown = explained(PENDING, **{"/nodepool/stackci/providers/west": {"boot_seconds": "fast"}})
     assert unknown["expected_seconds"] is None and "no boot of provider west" in unknown["expected"]
+
+
+def test_the_history_of_several_nodes_is_in_the_order_of_time():
+    launch = documents(NOW)[f"/nodepool/stackci/launches/{BUILDING}"]
+    node = documents(NOW)[f"/nodepool/nodes/{BUILDING}"]
+    more = {
+        f"/nodepool/nodes/{BUILDING}9": node,
+        f"/nodepool/stackci/launches/{BUILDING}9": {**launch, "since": NOW - 500, "failures": ["first", "second"]},
+        f"/nodepool/stackci/launches/{BUILDING}": {**launch, "since": NOW - 5, "failures": []},
+    }
+    history = explained(PENDING, **more)["history"]
+    ages = [event["age"] for event in history if event["age"] is not None]
+    assert ages == sorted(ages, reverse=True) and len(ages) == 4
+    told = [event["text"] for event in history]
+    at = told.index(f"node {BUILDING}9: first")
+    assert told[at + 1] == f"node {BUILDING}9: second" and told[at + 2].startswith(f"node {BUILDING}9 is building")
+    assert told[-1].startswith(f"node {BUILDING} is building")
 
 
 def launch_of(**more):

@@ -35,5 +35,10 @@ def test_one_row_for_each_host_and_what_is_wrong_there():
     assert problems_by_cycle(reading) == {("nl01", "builds"): 1, ("nl01", "launcher"): 1, ("nl02", "launcher"): 0}
 
 
+def test_one_cycle_uses_the_previous_configuration():
+    (row,) = unused_files(reading_of({f"{ROOT}/nl01-0": beat("nl01", "launcher", "nodepool.yaml: is missing")}))
+    assert row.text().endswith("; launcher uses the previous one")
+
+
 def test_nothing_to_tell():
     assert unused_files(reading_of({f"{ROOT}/a-0": {"hostname": "a", "cycle": "launcher"}})) == []

@@ -60,6 +60,11 @@ def test_a_search_finds_the_reason_and_the_words_of_a_cloud():
     assert [row["server"] for row in busy("powering-on")["stuck"].rows] == ["5d2f6f0c-0a1b-4c55-8f0b-6a3a3f1d1c52"]
 
 
+def test_the_oldest_wait_of_each_provider_is_known():
+    found = {row["name"]: row["oldest_wait"] for row in shown()["providers"].rows}
+    assert found["west"] == 400.0 and found["north"] is None
+
+
 def test_nothing_matches():
     found = busy("no such thing")
     assert not any(found[name].count for name in ("providers", "queue", "labels", "images", "nodes", "requests"))

@@ -89,3 +89,12 @@ def test_a_limit_that_is_reached_is_no_error_and_one_that_is_exceeded_looks_like
     item = {"resource": "instances", "used": used, "others": others, "limit": 100}
     parts: Any = rendering._environment().get_template("parts.html").module
     assert f'<svg class="{look}" ' in parts.bar(item)
+
+
+def test_a_percentage_that_is_not_nothing_is_not_told_as_nothing():
+    assert [rendering.percent(*case) for case in ((0, 900), (1, 900), (300, 900), (0, 0))] == [
+        "0 %",
+        "<1 %",
+        "33 %",
+        "0 %",
+    ]
