@@ -90,9 +90,9 @@ class _LargeNumber(Exception):
     """A number has more than 64 bits."""
 
 
-def _finite(digits: str) -> float | None:
+def _finite(digits: str) -> float | str:
     found = float(digits)
-    return found if math.isfinite(found) else None
+    return found if math.isfinite(found) else digits
 
 
 def _small(digits: str) -> float | None:
@@ -110,9 +110,12 @@ def _small_whole(digits: str) -> int:
 
 _DIGITS = 19
 """A whole number with fewer characters has fewer than 64 bits."""
-_PATIENT_DECODER = json.JSONDecoder(parse_constant=lambda _name: None, parse_float=_finite)
-"""Decoder that reads NaN, Infinity and 1e400 as None: some clients write them, but they cannot be used as numbers."""
-_DECODER = json.JSONDecoder(parse_constant=lambda _name: None, parse_float=_small, parse_int=_small_whole)
+_PATIENT_DECODER = json.JSONDecoder(parse_constant=str, parse_float=_finite)
+"""Decoder that reads NaN, Infinity and 1e400 as texts: some clients write them, but they cannot be used as numbers.
+
+A text is told as a wrong value where a number belongs. null would mean that nothing was written.
+"""
+_DECODER = json.JSONDecoder(parse_constant=str, parse_float=_small, parse_int=_small_whole)
 """The same for documents in which all numbers are small.
 
 json.loads with these options makes a decoder for each document, which costs as much as decoding a small document.

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from .bounded_text import bounded
 from .documents import Reader, StatefulDocument, whole, whole_or_zero
 from .stored import kind_of
 
@@ -36,6 +37,8 @@ class NodeState:
     """States in which the launch is over: the launcher does not write its record any more."""
 
 
+_LONGEST_SHOWN = 20
+"""Bytes of a wrong limit that a message shows."""
 LONGEST_HOLD = 4e9
 """Seconds for which a node is held at most; more is a mistake."""
 
@@ -48,7 +51,10 @@ def hold_problem(value: Any) -> str | None:
     limit = whole(value)
     if value is None or (limit is not None and 0 <= limit <= LONGEST_HOLD):
         return None
-    what = kind_of(value) if limit is None else f"{limit:.4g}"
+    if isinstance(value, str):
+        what = repr(bounded(value, _LONGEST_SHOWN))
+    else:
+        what = kind_of(value) if limit is None else f"{limit:.4g}"
     return f"'hold_expiration' is {what}, not a number of seconds: only max-hold-age ends the hold"
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from ansible.module_utils.basic import AnsibleModule
 
 from ..clients.state_folder import default_folder
-from ..cycles.frame.config_source import ConfigSource
+from ..cycles.frame.config_source import config_by_hand
 from ..cycles.frame.cycle_options import ConfigOptions
 from ..model.config.types import NodepoolConfig
 from ..model.errors import ConfigError
@@ -68,8 +68,7 @@ def load(module: AnsibleModule, *, former: bool = True) -> NodepoolConfig:
     :raises ConfigError: the configuration cannot be used; it has all problems.
     """
     options = ConfigOptions(**{name: module.params[name] for name in TREE_ARGUMENTS})
-    folder = default_folder() if former else ""
-    config = ConfigSource(options, folder, keeps=False).begin()
+    config = config_by_hand(options, check=not former)
     for warning in config.warnings:
         module.warn(warning)
     return config

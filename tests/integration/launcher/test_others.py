@@ -204,7 +204,7 @@ def test_a_limit_of_a_hold_that_is_none_is_told_once(site: Site):
     with site.stay() as cycle:
         eventually(cycle.acts)
         site.requestor.wait_gone([site.requestor.make_node("used")])
-    told = "'hold_expiration' is a text, not a number of seconds: only max-hold-age ends the hold"
+    told = "'hold_expiration' is '1h', not a number of seconds: only max-hold-age ends the hold"
     assert [line for line in cycle.lines if node_id in line] == [f"/nodepool/nodes/{node_id}: {told}"]
 
 

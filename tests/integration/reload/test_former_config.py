@@ -12,7 +12,8 @@ from tests.support.fixtures_zookeeper import eventually
 
 
 def play(site, name, *words, **variables):
-    kept = {"launcher_state_dir": str(site.folder / "state"), "launcher_duration": 60, **variables}
+    chosen = {"launcher_state_dir": str(site.folder / "state"), "launcher_duration": 60, **variables}
+    kept = {name: value for name, value in chosen.items() if value is not None}
     done = command(
         "ansible-playbook", ROOT / "playbooks" / name, "-e", site.variables(**kept), *words, folder=site.folder
     )
@@ -48,6 +49,27 @@ def test_a_successor_serves_with_the_last_valid_configuration_and_says_so(site):
     assert status == 0, said
     assert site.requestor.state(third) == "fulfilled"
     assert "stays in use" not in said
+
+
+def test_builders_requestors_and_acts_by_hand_use_the_last_valid_configuration_too(site):
+    site.configure(images_dir=str(site.folder / "images"))
+    # Not in a folder of the test: what is no cycle looks where cycles keep it by default.
+    assert play(site, "launcher.yml", launcher_state_dir=None)[0] == 0
+    good = site.config.read_text(encoding="utf-8")
+    site.config.write_text(good + "\n  : [\n", encoding="utf-8")
+
+    for name, done, more in (
+        ("builder.yml", "0 images built, 0 uploaded", {}),
+        ("release.yml", "", {"lease_name": "web"}),
+        ("leak_cleanup.yml", "", {}),
+    ):
+        status, said = play(site, name, **more)
+        # The builder fails after its work, because something is wrong with the file.
+        assert (status == 0) is (name != "builder.yml"), said
+        assert done in said, said
+        assert "cannot be used" in said and "stays in use" in said, said
+        status, said = play(site, name, "--check", **more)
+        assert status != 0, said
 
 
 def test_running_cycles_tell_everybody_through_zookeeper(site):

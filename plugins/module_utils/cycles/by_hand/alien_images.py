@@ -19,6 +19,7 @@ from ...model.cloud import (
     Image,
 )
 from ...model.errors import CloudError
+from ..frame.config_source import config_by_hand
 from ..frame.cycle_options import ConfigOptions, with_providers
 from ..frame.tree_identity import site_of
 
@@ -40,7 +41,7 @@ def alien_images(options: AlienOptions) -> dict[str, Any]:
 
     :raises ConfigError: a provider is not in the configuration.
     """
-    config = with_providers(options.load(), options.providers)
+    config = with_providers(config_by_hand(options), options.providers)
     rows: list[dict[str, Any]] = []
     left_out: dict[str, str] = {}
     with closing(Store(config.zookeeper)) as store:

@@ -41,6 +41,7 @@ from ..builder.context.observe_images import (
     look_at_images,
     provider_formats,
 )
+from ..frame.config_source import config_by_hand
 from ..frame.tree_identity import site_of
 
 _ROUNDS = 5
@@ -51,7 +52,7 @@ def set_flags(options: BuildOptions, *, request: bool, pause: bool | None, check
 
     :raises ConfigError: no image is named, or a build is requested of an image that the configuration pauses.
     """
-    config = options.load()
+    config = config_by_hand(options, check=check)
     names = options.images or ()
     what = "request" if request else "pause"
     problems = [] if names else [f"{what}: no image is named: set image_names"]
@@ -123,7 +124,7 @@ def clear_away(
     progress: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
     """Remove the remains of killed builds on this machine, and mark their records as failed."""
-    config = options.load()
+    config = config_by_hand(options, check=check)
     folder = ImagesDir(config.images_dir or "")
     formats, _problems = provider_formats(config, options.clouds_config)
     with closing(Store(config.zookeeper)) as store:
@@ -158,7 +159,7 @@ def delete_build(
 
     :raises StoreError: the build is being made.
     """
-    config = options.load()
+    config = config_by_hand(options, check=check)
     with closing(Store(config.zookeeper)) as store:
         store.open(watch=not check)
         build = _find(store, build_id, options.images)

@@ -29,6 +29,7 @@ from ...model.config.types import NodepoolConfig
 from ...model.errors import ConfigError, StoreError
 from ...model.lines import amount
 from ...model.zuul.zuul_names import ZuulProject
+from ..frame.config_source import config_by_hand
 from ..frame.cycle_options import ConfigOptions
 
 LARGEST_EXPORT = 512 * 1024 * 1024
@@ -44,7 +45,7 @@ def export_images(options: ConfigOptions, path: str, *, force: bool, check: bool
     :raises ConfigError: the file cannot be written.
     :raises StoreError: ZooKeeper has no record, but the file has some.
     """
-    config = options.load()
+    config = config_by_hand(options, check=check)
     data, left_out = _stored(config)
     before = _content(path)
     if before and not data and not force:
@@ -68,7 +69,7 @@ def export_for_zuul(
     :raises ConfigError: the file cannot be written.
     :raises StoreError: no upload is ready, but the file has some.
     """
-    config = options.load()
+    config = config_by_hand(options, check=check)
     data, left_out = _stored(config)
     document, unknown = zuul_image_data(data, config, project)
     before = _zuul_content(path) or {}
@@ -121,7 +122,7 @@ def import_images(options: ConfigOptions, path: str, *, force: bool, check: bool
     :raises ConfigError: the file is not an export.
     :raises StoreError: a builder is at work, or ZooKeeper has other records.
     """
-    config = options.load()
+    config = config_by_hand(options, check=check)
     data = read_image_data(read_text(path, time.sleep, LARGEST_EXPORT), path)
     with closing(Store(config.zookeeper)) as store:
         # A watch would tell of each of our own writes.

@@ -16,10 +16,11 @@ from datetime import UTC, datetime
 from ...clients.config_file import Stamp, read_files
 from ...clients.kept_config import find, keep
 from ...clients.private_file import FolderNotPrivate
+from ...clients.state_folder import default_folder
 from ...model.config.types import NodepoolConfig
 from ...model.errors import ConfigError
 from ...model.lines import Trouble
-from .cycle_options import ConfigOptions
+from .cycle_options import ConfigOptions, CycleOptions
 
 MOST = 3
 """Largest number of problems in one sentence."""
@@ -110,6 +111,20 @@ class ConfigSource:
 
     def _written(self) -> float:
         return max((stamp[0] / 1e9 for stamp in self._options.stamps().values()), default=0.0)
+
+
+def config_by_hand(options: ConfigOptions, *, check: bool = False) -> NodepoolConfig:
+    """Return the configuration for something that is no cycle; while the files cannot be used, the last valid one.
+
+    The first warning of the last valid one says so. Nothing is kept: on a host without cycles there is none.
+
+    :param check: True in check mode, which tells what is wrong with the files.
+    :raises ConfigError: the files cannot be used, and no usable configuration is kept, or *check* is true.
+    """
+    if check:
+        return options.load()
+    folder = options.state_dir or "" if isinstance(options, CycleOptions) else default_folder()
+    return ConfigSource(options, folder, keeps=False).begin()
 
 
 def told(path: str, written: float, problems: list[str], former: float) -> str:

@@ -16,6 +16,7 @@ from ...model.config.types import NodepoolConfig
 from ...model.errors import StoreError
 from ...model.lease import LeaseSpec, is_of
 from ...model.node import Node
+from ..frame.config_source import config_by_hand
 from ..frame.cycle_options import ConfigOptions
 from ..frame.stop import Stop
 from ..frame.tree_clock import TreeClock
@@ -89,7 +90,7 @@ def run_lease(
     :raises NodepoolError: with a sentence about the problem.
     """
     turn.spec.check()
-    config = turn.load()
+    config = config_by_hand(turn, check=preview)
     warnings = config.warnings
     if turn.extends:
         with closing(Store(config.zookeeper)) as store:

@@ -14,6 +14,7 @@ from ....clients.zookeeper.store import Store
 from ....imaging.retention import DeleteUpload, DeletionCode
 from ....model.errors import CloudAuthError, NodepoolError
 from ....model.image import Upload, UploadState
+from ...frame.config_source import config_by_hand
 from ...frame.tree_identity import site_of
 from ..context.builder_options import UploadOptions
 from .deletion import (
@@ -45,7 +46,7 @@ def delete_one(
     :raises NodepoolError: the upload is still under way, or the cloud did not delete the image; then its record says
         ``deleting``, and each cycle tries again.
     """
-    config = options.load()
+    config = config_by_hand(options, check=check)
     began = time.time()
     with closing(Store(config.zookeeper)) as store:
         store.open(watch=not check)

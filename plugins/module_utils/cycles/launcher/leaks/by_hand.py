@@ -20,6 +20,7 @@ from ....sweeping.candidate import Kind, Ownership
 from ....sweeping.judge import Row, Verdict
 from ...frame.api_metrics import calls_to
 from ...frame.clock import SteadyClock
+from ...frame.config_source import config_by_hand
 from ...frame.counts import CycleCounts, KeptCounters
 from ...frame.inbox import Inbox
 from ...frame.tree_clock import TreeClock
@@ -60,7 +61,7 @@ def run_sweep(
     :param clock: ZooKeeper's time in UNIX seconds; without it the sweep asks ZooKeeper.
     :raises NodepoolError: the configuration cannot be used, or ZooKeeper cannot be reached.
     """
-    config = options.load()
+    config = config_by_hand(options, check=check)
     with Statsd.of_environment({} if check else os.environ) as sink:
         with closing(Store(config.zookeeper)) as store:
             store.open(watch=not check)

@@ -11,7 +11,12 @@ import os
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients import kept_config
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.config_source import ConfigSource, told
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame import config_source
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.config_source import (
+    ConfigSource,
+    config_by_hand,
+    told,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.cycle_options import ConfigOptions
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.context.launcher_options import (
     LauncherOptions,
@@ -132,3 +137,25 @@ def test_many_problems_are_counted():
     assert sentence == (
         "n of an unknown time cannot be used: a; b; c; and 2 more; the version of an unknown time stays in use"
     )
+
+
+def test_what_is_no_cycle_uses_the_last_valid_ones_of_the_hosts_cycles_but_not_in_check_mode(files, monkeypatch):
+    monkeypatch.setattr(config_source, "default_folder", lambda: files.state)
+    good = files.source().begin()
+    files.write("labels: [")
+    by_hand = ConfigOptions(config=str(files.path))
+    found = config_by_hand(by_hand)
+    assert found.labels == good.labels
+    assert "cannot be used" in found.warnings[0] and "stays in use" in found.warnings[0]
+    with pytest.raises(ConfigError):
+        config_by_hand(by_hand, check=True)
+
+    assert config_by_hand(LauncherOptions(config=str(files.path), state_dir=files.state)).labels == good.labels
+    with pytest.raises(ConfigError):
+        config_by_hand(LauncherOptions(config=str(files.path), state_dir=""))
+
+
+def test_what_is_no_cycle_keeps_nothing(files, monkeypatch):
+    monkeypatch.setattr(config_source, "default_folder", lambda: files.state)
+    config_by_hand(ConfigOptions(config=str(files.path)))
+    assert not os.path.exists(files.state)

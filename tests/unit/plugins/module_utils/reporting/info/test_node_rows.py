@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import pytest
 from hypothesis import given, settings
@@ -187,10 +188,10 @@ def test_whatever_others_wrote_there_is_a_row_and_a_life(document, launch):
 def test_a_limit_of_a_hold_that_is_none_is_told_once(detail):
     record = {"state": "hold", "type": ["small"], "provider": "west", "state_time": NOW - 5.0}
     problems = {}
-    for limit in ("1h", -5, [600], None, 600):
+    for limit in ("1h", -5, [600], math.nan, math.inf, None, 600):
         reading = reading_of({f"{NODES}/0000000001": json.dumps({**record, "hold_expiration": limit}).encode()})
         found = reading.one(f"{NODES}/0000000001")
         (row,) = node_rows([found], NodeFilter(), NOW, detail=detail)
         problems[str(limit)] = len(row["problems"])
         assert bool(odd_row(found)) == bool(row["problems"])
-    assert problems == {"1h": 1, "-5": 1, "[600]": 1, "None": 0, "600": 0}
+    assert problems == {"1h": 1, "-5": 1, "[600]": 1, "nan": 1, "inf": 1, "None": 0, "600": 0}
