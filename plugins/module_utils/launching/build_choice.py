@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from ..model.launch_counts import OF_IMAGE, READY, Attempt
+from ..model.launch_counts import OF_IMAGE, READY, SILENT, Attempt
 from .event_builds import NO_PIN, Pin
 
 TRIALS = 3
@@ -89,16 +89,9 @@ class Findings:
     @property
     def confirmed(self) -> int:
         """The number of failures that happened while others worked."""
-        gaps: set[tuple[float, float]] = set()
-        direct = 0
-        for failure in self.failures:
-            if any(one.end == READY and failure.began <= one.ended <= failure.ended for one in self.controls):
-                direct += 1
-                continue
-            gap = self._gap(failure)
-            if gap is not None:
-                gaps.add(gap)
-        return direct + len(gaps)
+        direct = [one for one in self.failures if _worked_meanwhile(one, self.controls)]
+        gaps = [_gap(one, self.controls) for one in self.failures if one not in direct]
+        return len(direct) + _events(gap for gap in gaps if gap is not None)
 
     @property
     def is_bad(self) -> bool:
@@ -109,15 +102,6 @@ class Findings:
         bad = sum(1 for one in self.controls if one.end != READY)
         return bad * (failed + self.successes) < SHARE * failed * len(self.controls)
 
-    def _gap(self, failure: Attempt) -> tuple[float, float] | None:
-        """Return the successes of others right before and after a failure; several failures between two count once."""
-        past = [one for one in self.controls if failure.began - NEAR <= one.ended <= failure.began]
-        later = [one for one in self.controls if failure.ended <= one.ended <= failure.ended + NEAR]
-        before, after = max(past, key=_ended, default=None), min(later, key=_ended, default=None)
-        if before is None or after is None or (before.end, after.end) != (READY, READY):
-            return None
-        return before.ended, after.ended
-
 
 def find(newest: Candidate, before: Candidate, others: Iterable[Attempt], now: float) -> Findings:
     """Return what the attempts show of the newest build.
@@ -126,14 +110,58 @@ def find(newest: Candidate, before: Candidate, others: Iterable[Attempt], now: f
     """
     start = max(newest.since, now - WINDOW)
     mine = [one for one in newest.recent if one.ended > start]
-    failures = sorted((one for one in mine if one.end == OF_IMAGE), key=_ended)
+    # The others' failures for want of room say nothing; the caller leaves them out.
+    around = [one for one in (*before.recent, *others) if one.ended > now - WINDOW]
+    last_ready = _last_ready(newest)
+    silent = [one for one in mine if one.end == SILENT and one.ended > last_ready and _is_of_build(one, around)]
+    failures = sorted([*(one for one in mine if one.end == OF_IMAGE), *silent], key=_ended)
     if not failures:
         return Findings()
     began = min(one.began for one in failures)
     successes = sum(1 for one in mine if one.end == READY and one.ended >= began)
-    # The others' failures for want of room say nothing; the caller leaves them out.
-    controls = [one for one in (*before.recent, *others) if one.ended >= began - NEAR and one.ended > now - WINDOW]
-    return Findings(failures, successes, controls)
+    return Findings(failures, successes, [one for one in around if one.ended >= began - NEAR])
+
+
+def _is_of_build(silent: Attempt, others: Sequence[Attempt]) -> bool:
+    """Return True if others in the same networks answered while a server did not, or right before and after it.
+
+    None of them may have failed meanwhile.
+    """
+    if not silent.place or any(
+        one.end != READY and silent.began <= one.ended <= silent.ended for one in _comparable(silent, others)
+    ):
+        return False
+    return _worked_meanwhile(silent, others) or _gap(silent, others) is not None
+
+
+def _worked_meanwhile(failure: Attempt, others: Sequence[Attempt]) -> bool:
+    known = _comparable(failure, others)
+    return any(one.end == READY and failure.began <= one.ended <= failure.ended for one in known)
+
+
+def _gap(failure: Attempt, others: Sequence[Attempt]) -> tuple[float, float] | None:
+    """Return the successes of others right before and after a failure; several failures between two count once."""
+    known = _comparable(failure, others)
+    past = [one for one in known if failure.began - NEAR <= one.ended <= failure.began]
+    later = [one for one in known if failure.ended <= one.ended <= failure.ended + NEAR]
+    before, after = max(past, key=_ended, default=None), min(later, key=_ended, default=None)
+    if before is None or after is None or (before.end, after.end) != (READY, READY):
+        return None
+    return before.ended, after.ended
+
+
+def _events(gaps: Iterable[tuple[float, float]]) -> int:
+    """Return how many of these times do not overlap: an outage meets several networks and zones at once."""
+    count, end = 0, float("-inf")
+    for gap in sorted(gaps, key=lambda gap: gap[1]):
+        if gap[0] >= end:
+            count, end = count + 1, gap[1]
+    return count
+
+
+def _comparable(failure: Attempt, others: Sequence[Attempt]) -> Sequence[Attempt]:
+    """Return the attempts that show whether a failure lies in the build: for silence, those in the same networks."""
+    return [one for one in others if one.place == failure.place] if failure.end == SILENT else others
 
 
 def predecessor(candidates: Sequence[Candidate]) -> Candidate | None:
@@ -161,8 +189,14 @@ def choose(candidates: Sequence[Candidate], others: Sequence[Attempt], size: int
     if found.is_bad:
         return before.build
     if newest.is_proved:
-        pinned = pin.build == newest.build
-        return before.build if not pinned and _needs_comparison(newest, before, found) else newest.build
+        doubt = _doubt(newest, before, others, now)
+        if doubt is None or pin.build == newest.build:
+            return newest.build
+        if not doubt.compared:
+            return newest.build if before.under_way else before.build
+        if not doubt.works:
+            return newest.build
+        # The cloud works, so the build is tried like a new one until it is ready again.
     if newest.late:
         return before.build
     if pin.same_request:
@@ -193,11 +227,36 @@ def late_at(waiting: Waiting, before: Candidate, beside: Iterable[Waiting], now:
     return None if any(now - one.active > usual for one in beside) else waiting.active + LATE * usual
 
 
-def _needs_comparison(newest: Candidate, before: Candidate, found: Findings) -> bool:
-    """Return True if one launch from the build before shall show whether the cloud still works."""
-    last_ready = max((one.ended for one in newest.recent if one.end == READY), default=0.0)
-    in_a_row = [one for one in found.failures if one.ended > last_ready]
-    return len(in_a_row) >= DOUBT and not before.under_way and not _compared(found)
+@dataclass(frozen=True)
+class _Doubt:
+    """A build that has worked has failed some times in a row.
+
+    :ivar compared: others were tried since the last of these failures.
+    :ivar works: the last of them is ready.
+    """
+
+    compared: bool
+    works: bool
+
+
+def _doubt(newest: Candidate, before: Candidate, others: Iterable[Attempt], now: float) -> _Doubt | None:
+    """Return what is known while a build that has worked fails; None while it works.
+
+    A build of which no server answers looks like a network that is broken, unless something else in that network
+    answers. Other images may be in other networks: then only the build before shows it.
+    """
+    start = max(newest.since, now - WINDOW, _last_ready(newest))
+    failures = [one for one in newest.recent if one.end in (OF_IMAGE, SILENT) and one.ended > start]
+    if len(failures) < DOUBT:
+        return None
+    since = max(one.ended for one in failures)
+    silent = any(one.end == SILENT for one in failures)
+    later = [one for one in (*before.recent, *(() if silent else others)) if one.ended >= since]
+    return _Doubt(bool(later), bool(later) and max(later, key=_ended).end == READY)
+
+
+def _last_ready(candidate: Candidate) -> float:
+    return max((one.ended for one in candidate.recent if one.end == READY), default=0.0)
 
 
 def _compared(found: Findings) -> bool:

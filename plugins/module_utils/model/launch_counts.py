@@ -25,9 +25,12 @@ MOST_FLAVORS = 10
 RECENT = 16
 """Ended attempts of a build that are remembered one by one."""
 OTHER = "other"
-READY, OF_IMAGE, OF_OTHERS = "ready", "image", "other"
-"""How an attempt ended: with a ready node, for a reason that may lie in the image, or for another reason."""
-_ENDS = frozenset({READY, OF_IMAGE, OF_OTHERS})
+READY, OF_IMAGE, SILENT, OF_OTHERS = "ready", "image", "silent", "other"
+"""How an attempt ended: with a ready node; for a reason that may lie in the image; with a server that was ACTIVE and
+that nobody could reach, as it seems because of the network or the cloud; or for another reason."""
+_ENDS = frozenset({READY, OF_IMAGE, SILENT, OF_OTHERS})
+PLACE = 8
+"""Letters of what stands for the place of an attempt."""
 SHORT = 8
 """Letters of a build's id that people are shown."""
 
@@ -37,14 +40,16 @@ class Attempt:
     """An attempt that has ended.
 
     :ivar began: when its create was sent, *ended*: when it ended, in UNIX seconds.
-    :ivar end: READY, OF_IMAGE or OF_OTHERS.
+    :ivar end: READY, OF_IMAGE, SILENT or OF_OTHERS.
     :ivar active: when its server was seen ACTIVE; 0 if this is not known.
+    :ivar place: stands for its pool, networks and zone; "" if they are not known.
     """
 
     began: float
     ended: float
     end: str
     active: float = 0.0
+    place: str = ""
 
 
 @dataclass
@@ -97,7 +102,8 @@ class BuildCounts:
             "first": round(self.first, 1),
             "last": round(self.last, 1),
             "recent": [
-                [round(item.began, 1), round(item.ended, 1), item.end, round(item.active, 1)] for item in self.recent
+                [round(item.began, 1), round(item.ended, 1), item.end, round(item.active, 1), item.place]
+                for item in self.recent
             ],
         }
 
@@ -205,9 +211,12 @@ def _are_counts(values: Iterable[Any]) -> bool:
 
 
 def _attempt(image: str, row: Any) -> Attempt:
-    """Read an attempt; its last part is missing in documents of earlier versions."""
-    if not isinstance(row, list) or not 3 <= len(row) <= 4 or row[2] not in _ENDS:
-        raise BadDocument(f"in {image!r} an attempt is not two times, an end and a time")
-    if not all(map(is_number, [*row[:2], *row[3:]])):
+    """Read an attempt; its last parts are missing in documents of earlier versions."""
+    if not isinstance(row, list) or not 3 <= len(row) <= 5 or row[2] not in _ENDS:
+        raise BadDocument(f"in {image!r} an attempt is not two times, an end, a time and a place")
+    if not all(map(is_number, [*row[:2], *row[3:4]])):
         raise BadDocument(f"in {image!r} the times of an attempt are not numbers")
-    return Attempt(float(row[0]), float(row[1]), row[2], *map(float, row[3:]))
+    if not all(isinstance(place, str) and len(place) <= PLACE for place in row[4:]):
+        raise BadDocument(f"in {image!r} the place of an attempt is not a short text")
+    active, place = [*row[3:], *(0.0, "")[len(row) - 3 :]]
+    return Attempt(float(row[0]), float(row[1]), row[2], float(active), place)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 
 from ....clients.zookeeper.store import Store
 from ....launching.build_choice import Candidate, Waiting, choose, find, late_at, predecessor
@@ -19,7 +20,7 @@ from ....launching.event_builds import NO_PIN, Pin
 from ....model import owner
 from ....model.build_verdict import BuildVerdict
 from ....model.image import Upload
-from ....model.launch_counts import OF_IMAGE, OF_OTHERS, READY, Attempt, LaunchCounts, sentence
+from ....model.launch_counts import OF_IMAGE, OF_OTHERS, PLACE, READY, SILENT, Attempt, LaunchCounts, sentence
 from ....model.own_tree import LAUNCH_COUNTS
 
 EVERY = 10.0
@@ -35,6 +36,7 @@ class Ended:
     :ivar result: READY, or the owner of its failure.
     :ivar reached: its server was ACTIVE: what failed then may be the guest.
     :ivar active: when it was seen ACTIVE; 0 if another cycle saw that.
+    :ivar place: the name of its pool, networks and zone.
     """
 
     provider: str
@@ -45,6 +47,7 @@ class Ended:
     began: float
     reached: bool = False
     active: float = 0.0
+    place: str = ""
 
 
 @dataclass(frozen=True)
@@ -87,7 +90,7 @@ class Trials:
     def ended(self, what: Ended, now: float) -> None:
         """Count an attempt that has ended."""
         counts = self.counts.setdefault(what.provider, LaunchCounts())
-        attempt = None if what.result in SAYS_NOTHING else Attempt(what.began, now, _end(what), what.active)
+        attempt = None if what.result in SAYS_NOTHING else _attempt(what, now)
         counts.add(what.image, what.build, what.flavor, what.result, now, attempt)
         self._changed.add(what.provider)
         self._unjudged.add(what.provider)
@@ -231,7 +234,8 @@ class Trials:
         now: float,
     ) -> GivenUp | None:
         counts = self.counts[provider]
-        if len(uploads) < 2 or not any(one.end == OF_IMAGE for one in counts.of(image, uploads[0].build_id).recent):
+        ends = {one.end for one in counts.of(image, uploads[0].build_id).recent} if len(uploads) > 1 else set()
+        if ends.isdisjoint((OF_IMAGE, SILENT)):
             return None
         candidates = self._candidates(counts, uploads, verdicts, now)
         newest, before = candidates[0], predecessor(candidates)
@@ -246,11 +250,17 @@ def pinned(uploads: Sequence[Upload], pin: Pin) -> Upload:
     return next((upload for upload in uploads if upload.build_id == pin.build), uploads[0])
 
 
+def _attempt(what: Ended, now: float) -> Attempt:
+    place = sha256(what.place.encode()).hexdigest()[:PLACE] if what.place else ""
+    return Attempt(what.began, now, _end(what), what.active, place)
+
+
 def _end(what: Ended) -> str:
     if what.result == READY:
         return READY
-    of_image = what.result == owner.IMAGE or (what.result == owner.UNKNOWN and what.reached)
-    return OF_IMAGE if of_image else OF_OTHERS
+    if what.result == owner.IMAGE or (what.result == owner.UNKNOWN and what.reached):
+        return OF_IMAGE
+    return SILENT if what.reached else OF_OTHERS
 
 
 def _path(provider: str) -> str:

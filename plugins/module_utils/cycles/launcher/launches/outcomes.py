@@ -250,7 +250,8 @@ class Outcomes:
         began = launch.asked_at or now
         # A cycle that has adopted the launch has seen it ACTIVE too late.
         active = 0.0 if (launch.adopted_at or 0.0) > began else launch.active_at or 0.0
-        ended = Ended(launch.provider, image, build, ongoing.flavor, result, began, reached, active)
+        place = f"{launch.pool} {ongoing.shape.narrow_name(REACH, launch.az)}"
+        ended = Ended(launch.provider, image, build, ongoing.flavor, result, began, reached, active, place)
         self._context.trials.ended(ended, now)
         cycle_counts = self._context.account.cycle_counts
         cycle_counts.counters.add(IMAGE_LAUNCHES, launch.provider, image, result)

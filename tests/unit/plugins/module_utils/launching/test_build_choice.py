@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,6 +27,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch_coun
     OF_IMAGE,
     OF_OTHERS,
     READY,
+    SILENT,
     Attempt,
 )
 
@@ -41,14 +44,19 @@ FAILED = attempts((-60, -10, OF_IMAGE), (-60, -9, OF_IMAGE), (-60, -8, OF_IMAGE)
 CUT_OFF = attempts((-60, -10, OF_OTHERS), (-60, -9, OF_OTHERS))
 some = st.lists(
     st.builds(
-        lambda ended, took, end: Attempt(NOW - ended - took, NOW - ended, end),
+        lambda ended, took, end, place: Attempt(NOW - ended - took, NOW - ended, end, place=place),
         st.floats(0, 4000),
         st.floats(1, 120),
-        st.sampled_from([READY, OF_IMAGE, OF_OTHERS]),
+        st.sampled_from([READY, OF_IMAGE, OF_OTHERS, SILENT]),
+        st.sampled_from(["", "here", "there"]),
     ),
     max_size=16,
 )
 nothing_ready = some.map(lambda found: [one for one in found if one.end != READY])
+
+
+def at(place: str, *ends: tuple[float, float, str]) -> list[Attempt]:
+    return [replace(one, place=place) for one in attempts(*ends)]
 
 
 def new(recent: list[Attempt], **more: object) -> Candidate:
@@ -72,6 +80,7 @@ def old(recent: list[Attempt], **more: object) -> Candidate:
         (BAD, GOOD, FAILED, False),
         ([*BAD, *attempts(*[(-60, -5, READY)] * 4)], GOOD, [], False),
         (attempts((-60, -10, OF_OTHERS), (-60, -9, OF_OTHERS), (-60, -8, OF_OTHERS)), GOOD, [], False),
+        (attempts((-60, -10, SILENT), (-60, -9, SILENT), (-60, -8, SILENT)), GOOD, [], False),
         # One after the other: each failure is between two successes of the build before.
         (
             attempts((-500, -440, OF_IMAGE), (-400, -340, OF_IMAGE), (-300, -240, OF_IMAGE)),
@@ -232,3 +241,70 @@ def test_while_a_guest_is_late_no_further_launch_tries_the_build(
     before: list[Attempt], under_way: int, size: int
 ) -> None:
     assert choose([new([], under_way=under_way, late=True), old(before)], [], size, NOW) == "old"
+
+
+WORKED_THEN_SILENT = attempts((-900, -880, READY), (-160, -100, SILENT), (-90, -30, SILENT))
+
+
+@pytest.mark.parametrize(
+    ("mine", "before", "others", "under_way", "expected"),
+    [
+        # Two in a row: one launch from the build before shows whether anything answers.
+        (WORKED_THEN_SILENT, [], [], (0, 0), "old"),
+        (WORKED_THEN_SILENT, [], [], (0, 1), "new"),
+        # Another image may be in another network: it is no comparison.
+        (WORKED_THEN_SILENT, [], attempts((-28, -10, READY)), (0, 0), "old"),
+        # Nothing answers: an outage.
+        (WORKED_THEN_SILENT, attempts((-28, -10, SILENT)), [], (0, 0), "new"),
+        (WORKED_THEN_SILENT, attempts((-28, -10, SILENT)), [], (TRIALS, 0), "new"),
+        # The build before answers: the build is tried like a new one.
+        (WORKED_THEN_SILENT, attempts((-28, -10, READY)), [], (0, 0), "new"),
+        (WORKED_THEN_SILENT, attempts((-28, -10, READY)), [], (TRIALS, 0), "old"),
+        # It answers again.
+        ([*WORKED_THEN_SILENT, *attempts((-20, -5, READY))], attempts((-28, -10, READY)), [], (TRIALS, 0), "new"),
+        # What no server was ACTIVE for is not the guest.
+        (attempts((-900, -880, READY), (-160, -100, OF_OTHERS), (-90, -30, OF_OTHERS)), [], [], (0, 0), "new"),
+        (WORKED_THEN_SILENT[:-1], [], [], (0, 0), "new"),
+    ],
+)
+def test_a_build_that_has_worked_and_is_silent_is_compared(
+    mine: list[Attempt], before: list[Attempt], others: list[Attempt], under_way: tuple[int, int], expected: str
+) -> None:
+    candidates = [new(mine, under_way=under_way[0]), old(before, under_way=under_way[1])]
+    assert choose(candidates, others, 1, NOW) == expected
+
+
+ROUNDS = [(began, began + 60.0, SILENT) for began in (-500.0, -400.0, -300.0)]
+ANSWERS = [(ended - 20.0, ended, READY) for ended in (-501.0, -405.0, -305.0, -205.0)]
+
+
+@pytest.mark.parametrize(
+    ("before", "others", "worked_again", "is_bad"),
+    [
+        (at("here", *ANSWERS), [], [], True),
+        ([], at("here", *ANSWERS), [], True),
+        # In other networks others answer, whatever this one does.
+        (at("there", *ANSWERS), [], [], False),
+        (attempts(*ANSWERS), [], [], False),
+        (at("there", *ANSWERS), at("there", *ANSWERS), [], False),
+        # An outage that the build before did not meet because it was not tried.
+        (at("here", ANSWERS[0], ANSWERS[-1]), [], [], False),
+        # It met both.
+        (at("here", *ANSWERS, *((began, ended - 1, SILENT) for began, ended, _end in ROUNDS)), [], [], False),
+        # The build answers somewhere.
+        (at("here", *ANSWERS), [], at("there", (-230, -210, READY)), False),
+    ],
+)
+def test_silence_counts_against_a_build_only_if_others_answer_in_the_same_networks(
+    before: list[Attempt], others: list[Attempt], worked_again: list[Attempt], is_bad: bool
+) -> None:
+    mine = [*at("here", (-900, -880, READY), *ROUNDS), *worked_again]
+    assert find(new(mine), old(before), others, NOW).is_bad is is_bad
+
+
+def test_an_outage_of_several_zones_counts_once() -> None:
+    zones = ("az1", "az2", "az3", "az4")
+    mine = [one for zone in zones for one in at(zone, (-200, -140, SILENT))]
+    before = [one for zone in zones for one in at(zone, (-230, -210, READY), (-130, -110, READY))]
+    found = find(new(mine), old(before), [], NOW)
+    assert (len(found.failures), found.confirmed, found.is_bad) == (4, 1, False)

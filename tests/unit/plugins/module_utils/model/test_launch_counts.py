@@ -17,6 +17,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch_coun
     MOST_IMAGES,
     OF_IMAGE,
     OTHER,
+    PLACE,
     READY,
     RECENT,
     Attempt,
@@ -63,7 +64,7 @@ def test_the_counts_are_bounded_and_come_back_as_stored(steps: list[tuple[int, i
     for at, (image, build, flavor, good) in enumerate(steps):
         end = READY if good else OF_IMAGE
         result = READY if good else "image"
-        attempt = Attempt(float(at), 1.0 + at, end, 0.5 + at)
+        attempt = Attempt(float(at), 1.0 + at, end, 0.5 + at, f"{at:08x}")
         counts.add(f"i{image}", f"b{build}", f"f{flavor}", result, 1.0 + at, attempt)
         assert f"b{build}" in counts.images[f"i{image}"]
     assert len(counts.images) <= MOST_IMAGES
@@ -87,7 +88,7 @@ def test_the_largest_document_fits_into_a_znode() -> None:
         for build in range(MOST_BUILDS):
             for flavor in range(MOST_FLAVORS + 1):
                 for end, result in ((READY, READY), (OF_IMAGE, "image"), (OF_IMAGE, "unknown")):
-                    attempt = Attempt(1_795_000_000.123, 1_795_000_060.123, end)
+                    attempt = Attempt(1_795_000_000.123, 1_795_000_060.123, end, 1_795_000_020.123, "0" * PLACE)
                     counts.add(f"image-{image:040}", f"{build:032x}", f"flavor-{flavor:040}", result, 1.0, attempt)
     assert len(json.dumps(counts.document()).encode()) < 700_000
 
@@ -104,6 +105,8 @@ def test_the_largest_document_fits_into_a_znode() -> None:
         {"tiny": {"a": {"flavors": {}, "recent": [[1, 2, "odd"]]}}},
         {"tiny": {"a": {"flavors": {}, "recent": [[1, 2, "ready", "3"]]}}},
         {"tiny": {"a": {"flavors": {}, "recent": [[1, 2, "ready", 3, 4]]}}},
+        {"tiny": {"a": {"flavors": {}, "recent": [[1, 2, "ready", 3, "far too long"]]}}},
+        {"tiny": {"a": {"flavors": {}, "recent": [[1, 2, "ready", 3, "here", 5]]}}},
         {"tiny": {"a": {"flavors": {}, "first": None}}},
     ],
 )
@@ -112,7 +115,7 @@ def test_a_document_that_cannot_be_used_is_refused(document: dict[str, object]) 
         LaunchCounts.from_document(document)
 
 
-def test_attempts_of_earlier_versions_have_no_time_of_active() -> None:
+def test_attempts_of_earlier_versions_have_no_time_of_active_and_no_place() -> None:
     document = {"tiny": {"a": {"flavors": {}, "recent": [[1, 2, "ready"], [1, 4, "ready", 3]]}}}
     found = LaunchCounts.from_document(document).of("tiny", "a").recent
     assert found == [Attempt(1.0, 2.0, READY), Attempt(1.0, 4.0, READY, 3.0)]

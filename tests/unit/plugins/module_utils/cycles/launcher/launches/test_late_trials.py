@@ -144,3 +144,41 @@ def test_a_site_without_trouble_pays_for_none_of_it(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(LateTrials, "find", lambda self, now: [])
     monkeypatch.setattr(EventBuilds, "pin", lambda self, request, image, besides="": NO_PIN)
     assert seen() == found and found[0]["POST /servers"] == 60
+
+
+def worked(world: World) -> None:
+    """Both builds have worked; then nothing is launched for a while."""
+    upload(world, 1)
+    world.start()
+    serve(world, 20)
+    upload(world, 2)
+    serve(world, 20)
+    world.run(120)
+
+
+@pytest.mark.parametrize("pace", [5.0, 30.0, 120.0])
+def test_a_build_that_has_worked_and_stops_answering_is_given_up_although_nothing_else_is_launched(pace: float) -> None:
+    """Alone its silence looks like that of the network: the build before shows that it is not."""
+    with World(uploaded()) as world:
+        worked(world)
+        world.clouds["east"].fate = broken("east-2")
+        asked = []
+        for _unused in range(max(12, int(900 / pace))):
+            asked.append(world.request("small", habit=Habit()))
+            world.run(pace)
+        assert "east" in world.store.verdicts.of_build("built", build_id(2)).fallen_back
+        assert world.run(600, until=lambda: all(request in world.fulfilled for request in asked))
+
+
+def test_an_outage_of_all_builds_gives_none_up_and_ends_with_the_newest() -> None:
+    with World(uploaded()) as world:
+        worked(world)
+        world.clouds["east"].fate = broken("east-1", "east-2")
+        asked = [world.request("small", habit=Habit()) for _unused in range(20)]
+        world.run(900)
+        world.clouds["east"].fate = broken()
+        assert world.run(900, until=lambda: all(request in world.fulfilled for request in asked))
+        assert world.store.verdicts.of_build("built", build_id(2)).fallen_back == {}
+        found = made(world)
+        serve(world, 10)
+        assert {machine.image for machine in found} == {"east-2"}
