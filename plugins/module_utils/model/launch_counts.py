@@ -218,5 +218,5 @@ def _attempt(image: str, row: Any) -> Attempt:
         raise BadDocument(f"in {image!r} the times of an attempt are not numbers")
     if not all(isinstance(place, str) and len(place) <= PLACE for place in row[4:]):
         raise BadDocument(f"in {image!r} the place of an attempt is not a short text")
-    active, place = [*row[3:], *(0.0, "")[len(row) - 3 :]]
-    return Attempt(float(row[0]), float(row[1]), row[2], float(active), place)
+    active, place = float(row[3]) if len(row) > 3 else 0.0, row[4] if len(row) > 4 else ""
+    return Attempt(float(row[0]), float(row[1]), row[2], active, place)
