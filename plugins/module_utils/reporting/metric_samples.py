@@ -8,7 +8,7 @@ Other programs write the documents, so their content is limited here in length, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..clients.zookeeper.link import paths
@@ -35,6 +35,7 @@ from .info.labels import label_rows
 from .info.providers import provider_rows
 from .info.request_rows import request_rows
 from .info.unused_files import problems_by_cycle
+from .info.usage_budgets import budget_rows
 from .metric_catalog import Gauges
 from .usage_metrics import add_usage
 
@@ -53,10 +54,13 @@ REASONS = frozenset(
 )
 
 
-def gauges_of(reading: TreeReading, config: NodepoolConfig, now: float) -> Gauges:
+def gauges_of(
+    reading: TreeReading, config: NodepoolConfig, now: float, budgets: Sequence[Mapping[str, Any]] | None = None
+) -> Gauges:
     """Return all gauges of the tree.
 
     :param now: UNIX time.
+    :param budgets: the rows of the budgets, when the caller already has them.
     """
     gauges = Gauges()
     _add_nodes(gauges, reading)
@@ -73,7 +77,8 @@ def gauges_of(reading: TreeReading, config: NodepoolConfig, now: float) -> Gauge
     _add_components(gauges, reading)
     _add_cycles(gauges, reading)
     add_images(gauges, reading, config, now)
-    budgets = add_usage(gauges, reading, config, now)
+    budgets = budget_rows(config, reading, now) if budgets is None else budgets
+    add_usage(gauges, reading, budgets, now)
     for cause, kind in CAUSES.items():
         gauges.set(catalog.ATTENTION, cause, kind.level, value=0)
     for row in attention(reading, now, RowsOf(providers, image_rows(config, reading, now), labels, requests, budgets)):

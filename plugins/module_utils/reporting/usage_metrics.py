@@ -5,14 +5,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..clients.zookeeper.tree_reading import TreeReading
-from ..model.config.types import NodepoolConfig
 from ..model.counters import OTHER
 from ..model.day_usage import PARTS, Usage, day_of
 from . import metric_catalog as catalog
-from .info.usage_budgets import budget_rows
 from .info.usage_rows import DAYS, usage_of
 from .metric_catalog import Gauges, Metric
 
@@ -21,17 +20,15 @@ MOST_NAMES = 20
 HOUR_SECONDS = 3600
 
 
-def add_usage(gauges: Gauges, reading: TreeReading, config: NodepoolConfig, now: float) -> list[dict[str, Any]]:
-    """Add the usage of today and the budgets; return the rows of the budgets."""
+def add_usage(gauges: Gauges, reading: TreeReading, budgets: Sequence[Mapping[str, Any]], now: float) -> None:
+    """Add the usage of today and the budgets."""
     today = reading.one(f"{DAYS}/{day_of(now)}")
     usage = today.fact(usage_of)[0] if today is not None else Usage()
     _add_by(gauges, catalog.TENANT_USAGE, usage.by("tenant"))
     _add_by(gauges, catalog.LABEL_USAGE, usage.by("label"))
-    budgets = budget_rows(config, reading, now)
     for row in budgets:
         gauges.set(catalog.BUDGET, row["tenant"], row["period"], value=row["budget"] * HOUR_SECONDS)
         gauges.set(catalog.BUDGET_USED, row["tenant"], row["period"], value=row["hours"] * HOUR_SECONDS)
-    return budgets
 
 
 def _add_by(gauges: Gauges, metric: Metric, usage: Usage) -> None:

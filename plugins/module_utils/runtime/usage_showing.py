@@ -14,7 +14,7 @@ from ..model.day_usage import AMOUNTS, FIELDS, start_of
 from ..model.errors import ConfigError
 from ..reporting.info.names import LAUNCHERS
 from ..reporting.info.usage_budgets import budget_rows
-from ..reporting.info.usage_rows import ROOTS, csv_of, figures, only, period, rows_of, usage_by_day, warmth_rows
+from ..reporting.info.usage_rows import MOVES, ROOTS, csv_of, figures, only, period, rows_of, usage_by_day, warmth_rows
 from .arguments import NAMES, load
 from .looking import VIEW_ARGUMENTS, read_tree, tree_result
 
@@ -36,7 +36,7 @@ def usage_info(module: AnsibleModule) -> dict[str, Any]:
     if params["days"] < 1:
         raise ConfigError([f"days: {params['days']} is less than 1"])
     first, last = _period(now, params)
-    reading = read_tree(config, (*ROOTS, *LAUNCHERS), locks=())
+    reading = read_tree(config, (*ROOTS, *LAUNCHERS), locks=(), moves=MOVES)
     used = usage_by_day(reading, now)
     wanted = {name: params[option] for name, option in PLURALS.items()}
     chosen = {day: only(usage, wanted) for day, usage in used.days.items() if first <= day <= last}

@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..clients.zookeeper.tree_reading import TreeReading
 from ..model.config.types import NodepoolConfig
@@ -28,6 +28,7 @@ from .libraries import (
 )
 from .picture import Snapshot
 from .routing import Route
+from .spent_budgets import spent_budgets
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric as MetricFamily
@@ -47,6 +48,7 @@ def exposition(
     connected: bool = True,
     age: float | None = 0.0,
     file_problems: Mapping[str, int] = NONE,
+    budgets: Sequence[Mapping[str, Any]] | None = None,
 ) -> bytes:
     """Return all metrics as text. When the tree was never read, only what is known without it has a value.
 
@@ -54,10 +56,11 @@ def exposition(
     :param connected: True when ZooKeeper answers now.
     :param age: seconds since ZooKeeper answered last; None: it never did.
     :param file_problems: host of a web service → what is wrong with its configuration files.
+    :param budgets: the rows of the budgets, when the caller already has them.
     """
     gauges, counters = Gauges(), Counters()
     if age is not None:
-        gauges, counters = gauges_of(reading, config, now), counters_in(reading, config)
+        gauges, counters = gauges_of(reading, config, now, budgets), counters_in(reading, config)
         gauges.set(catalog.ZOOKEEPER_CONTACT, value=now - age)
     gauges.set(catalog.ZOOKEEPER_CONNECTED, value=connected)
     for host, count in file_problems.items():
@@ -112,6 +115,7 @@ def metrics(snapshot: Snapshot, _request: Request) -> Response:
             connected=contact.connected,
             age=contact.age,
             file_problems={socket.gethostname(): len(snapshot.picture.file_problems)},
+            budgets=spent_budgets(snapshot) if contact.age is not None else (),
         ),
     )
     return Response(text, content_type=CONTENT_TYPE, headers={"Cache-Control": "no-cache"})

@@ -16,6 +16,7 @@ from ...model.own_tree import KNOWN_POOLS
 from .link import connect_errors, paths
 from .link.session import Session
 from .link.tree import Entry, Tree
+from .steady import TRIES, Moves, is_steady
 
 T = TypeVar("T")
 
@@ -153,6 +154,7 @@ def read_tree(
     locks: Iterable[str] = paths.LOCKED,
     lasting: bool = False,
     connect_timeout: float = 10.0,
+    moves: Moves | None = None,
 ) -> TreeReading:
     """Read everything below *roots*, then single documents.
 
@@ -160,18 +162,24 @@ def read_tree(
     :param locks: the roots whose locks of nodes or requests are read. Records in the others count as not locked.
     :param lasting: see :class:`TreeReading`; True for a caller that reads the same records again and again.
     :param connect_timeout: seconds for connecting, and for each hundred single documents; the roots have a minute.
+    :param moves: read again, TRIES times at most, when one of these moves happened during the reading.
     :raises StoreError: ZooKeeper cannot be reached, or has no Nodepool tree at the chroot of the settings.
     :raises MissingLibraryError: kazoo is not installed.
     """
-    session = Session(settings, connect_timeout=connect_timeout)
-    try:
-        session.open(watch=False, roots=roots, locks=locks)
-        _refuse_nothing(session, settings)
-        single = session.read_together(more(TreeReading(session.tree, lasting=lasting)))
-        return TreeReading(session.tree, {path: Entry(*found) for path, found in single.items()}, lasting=lasting)
-    finally:
-        session.close()
-        session.forget()
+    for _attempt in range(TRIES):
+        session = Session(settings, connect_timeout=connect_timeout)
+        try:
+            session.open(watch=False, roots=roots, locks=locks)
+            _refuse_nothing(session, settings)
+            single = session.read_together(more(TreeReading(session.tree, lasting=lasting)))
+            found = {path: Entry(*read) for path, read in single.items()}
+            reading = TreeReading(session.tree, found, lasting=lasting)
+            if moves is None or is_steady(session, moves):
+                break
+        finally:
+            session.close()
+            session.forget()
+    return reading
 
 
 def _refuse_nothing(session: Session, settings: ZooKeeperSettings) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from ...clients.zookeeper.link import paths
+from ...clients.zookeeper.steady import Moves
 from ...clients.zookeeper.tree_reading import Found, TreeReading
 from ...launching.life_shares import shares
 from ...model.bounded_text import printable
@@ -23,6 +24,8 @@ from ...model.stored import BadDocument
 T = TypeVar("T")
 DAYS, ENTRIES, STARTED = (paths.own(name) for name in (USAGE_DAYS, USAGE_ENTRIES, LAUNCHES))
 ROOTS = (DAYS, ENTRIES, paths.NODES, STARTED)
+MOVES = Moves(sources=paths.NODES, entries=ENTRIES, sums=DAYS)
+"""A deletion begins with an entry, which the document of a day takes over when the node is gone."""
 HOUR = 3_600_000
 MEANS = {"warm_wait": "warm", "cold_wait": "cold"}
 """Milliseconds of waits → the count of nodes that they belong to."""

@@ -73,16 +73,23 @@ class Overview:
     squares: Sequence[Row]
 
 
-def overview(config: NodepoolConfig, reading: TreeReading, now: float, file_problems: Sequence[str] = ()) -> Overview:
+def overview(
+    config: NodepoolConfig,
+    reading: TreeReading,
+    now: float,
+    file_problems: Sequence[str] = (),
+    budgets: Sequence[Row] | None = None,
+) -> Overview:
     """Return everything that the page can show of a tree.
 
     :param file_problems: what is wrong with the files of the web service itself.
+    :param budgets: the rows of the budgets, when the caller already has them.
     """
     reading = reading.kept()
     requests, providers = request_rows(reading, now), provider_rows(config, reading, now)
     images, nodes = image_rows(config, reading, now), _nodes(reading)
     labels = label_rows(config, reading, now, requests)
-    budgets = budget_rows(config, reading, now)
+    budgets = budget_rows(config, reading, now) if budgets is None else budgets
     wrong = attention(reading, now, RowsOf(providers, images, labels, requests, budgets), file_problems)
     waits = oldest_waits(providers, requests, nodes)
     return Overview(

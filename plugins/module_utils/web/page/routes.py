@@ -21,6 +21,7 @@ from ...reporting.info.node_rows import NodeFilter, gone_life, node_life, node_r
 from ..libraries import Request, Response
 from ..picture import Snapshot
 from ..routing import Route
+from ..spent_budgets import spent_budgets
 from .curves import BIN, MOST_CHANGES, Past, past
 from .lists import NODE_FIELDS, REQUEST_FIELDS, Query, Row, choices, listed
 from .overview import Overview, matches, overview, parts
@@ -28,6 +29,8 @@ from .rendering import NO_FILES, has_files, rendered, static
 from .timeline import MOST_LINES, Line, of_request, timeline
 from .usage_tables import usage_tables
 
+USAGE_EVERY = 15.0
+"""Seconds between two computations of the page about usage, which needs every node and its launch."""
 VALID = 10.0
 """Seconds for which rows may be shown when nothing changes: the browser keeps their ages up to date."""
 NODE_FILTERS = ("state", "provider", "pool", "label")
@@ -45,7 +48,13 @@ def _overview(snapshot: Snapshot) -> tuple[float, Overview]:
         "page: overview",
         lambda: (
             snapshot.now,
-            overview(snapshot.config, snapshot.reading, snapshot.now, snapshot.picture.file_problems),
+            overview(
+                snapshot.config,
+                snapshot.reading,
+                snapshot.now,
+                snapshot.picture.file_problems,
+                spent_budgets(snapshot),
+            ),
         ),
         valid=VALID,
     )
@@ -134,10 +143,11 @@ def _image_list(snapshot: Snapshot, request: Request) -> Response:
 
 
 def _usage(snapshot: Snapshot, request: Request) -> Response:
-    made, tables = snapshot.remembered(
+    made, tables = snapshot.picture.remembered.value(
         "page: usage",
+        (snapshot.config, snapshot.now // USAGE_EVERY),
+        USAGE_EVERY,
         lambda: (snapshot.now, usage_tables(snapshot.config, snapshot.reading, snapshot.now)),
-        valid=VALID,
     )
     return _tagged(snapshot, request, made, lambda: _text(snapshot, request, "usage.html", made, **tables))
 

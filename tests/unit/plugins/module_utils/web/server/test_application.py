@@ -156,9 +156,9 @@ def test_before_the_tree_was_read_only_the_process_answers():
 def test_the_first_page_is_made_before_somebody_asks(monkeypatch):
     made: list[float] = []
 
-    def counted(config, reading, now, problems):
+    def counted(config, reading, now, problems, budgets):
         made.append(now)
-        return overview(config, reading, now, problems)
+        return overview(config, reading, now, problems, budgets)
 
     monkeypatch.setattr(page_routes, "overview", counted)
     case = WebCase()
