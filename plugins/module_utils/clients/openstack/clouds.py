@@ -178,9 +178,7 @@ def load_cloud_entry(
     path = _readable_file(provider, clouds_config)
     where = f"entry {cloud!r} in {path}"
     config = None
-    for secure in _from_here(library.sdk_config.SECURE_FILES):
-        if _begins_encrypted(secure):
-            raise CloudAuthError(f"provider {provider}: {secure} {ENCRYPTED}", provider=provider)
+    _check_secrets(provider)
     try:
         config = library.sdk_config.OpenStackConfig(
             config_files=[path],
@@ -254,9 +252,7 @@ def _readable_file(provider: str, clouds_config: str | None) -> str:
         except ConfigError as problem:
             raise CloudAuthError(f"provider {provider}: {problem}", provider=provider) from problem
         except library.yaml.YAMLError as problem:
-            # The message has only the line number: the text of the problem may show a line with a password.
-            mark = getattr(problem, "problem_mark", None)
-            why = "is not valid YAML" + (f" (line {mark.line + 1})" if mark else "")
+            why = _no_yaml(problem)
             if "!vault" in text:
                 raise CloudAuthError(f"provider {provider}: {path} {ENCRYPTED}", provider=provider) from problem
         else:
@@ -274,13 +270,31 @@ def _readable_file(provider: str, clouds_config: str | None) -> str:
     )
 
 
-def _begins_encrypted(path: str) -> bool:
-    """Return True if a file of secrets is encrypted with ansible-vault; False also when it cannot be read."""
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return is_encrypted(file.read(100))
-    except OSError:
-        return False
+def _check_secrets(provider: str) -> None:
+    """Read the first secure.yaml that exists. The SDK would skip a broken one, and log in without its passwords.
+
+    :raises CloudAuthError: it is encrypted, or no YAML. One that cannot be read is left out, as by the SDK.
+    """
+    for path in _from_here(library.sdk_config.SECURE_FILES):
+        try:
+            text = read_text(path, lambda _seconds: None)
+        except ConfigError:
+            continue
+        if is_encrypted(text):
+            raise CloudAuthError(f"provider {provider}: {path} {ENCRYPTED}", provider=provider)
+        try:
+            library.yaml.safe_load(text)
+        except library.yaml.YAMLError as problem:
+            raise CloudAuthError(
+                f"provider {provider}: {path} {_no_yaml(problem)}: correct the file", provider=provider
+            ) from problem
+        return
+
+
+def _no_yaml(problem: Exception) -> str:
+    """Return what is wrong with a file and where; the text of the problem may show a line with a password."""
+    mark = getattr(problem, "problem_mark", None)
+    return "is not valid YAML" + (f" (line {mark.line + 1})" if mark else "")
 
 
 def _not_usable(provider: str, where: str, why: str) -> CloudAuthError:
