@@ -247,7 +247,7 @@ def test_a_missing_sdk_is_said_as_such(monkeypatch, path: Path) -> None:
 @pytest.mark.parametrize("text", ["clouds: [", "clouds:\n  east: {auth: {password: 's3cret}}\n", ": ["])
 def test_a_broken_file_of_secrets_is_an_error_and_not_an_empty_password(path: Path, monkeypatch, text: str) -> None:
     secure = path.with_name("secure.yaml")
-    monkeypatch.setattr(clouds.library.sdk_config, "SECURE_FILES", [str(path.with_name("none.yaml")), str(secure)])
+    monkeypatch.setattr("openstack.config.loader.SECURE_FILES", [str(path.with_name("none.yaml")), str(secure)])
     secure.write_text("clouds: {east: {auth: {password: s3cret}}}", encoding="utf-8")
     assert load_cloud_entry("p", "east", None, str(path)).region.config["auth"]["password"] == "s3cret"
     secure.write_text(text, encoding="utf-8")
