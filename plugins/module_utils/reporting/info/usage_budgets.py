@@ -24,7 +24,8 @@ def budget_rows(
     """
     if not config.usage_budgets:
         return []
-    used, today = used or usage_by_day(reading, now), day_of(now)
+    tenants = {budget.name for budget in config.usage_budgets.values()}
+    used, today = used or usage_by_day(reading, now, tenants), day_of(now)
     first = {DAY: today, MONTH: f"{today[:8]}01"}
     spent = {period: _hours_by_tenant(used.between(first[period], today)) for period in (DAY, MONTH)}
     return [

@@ -9,7 +9,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_fi
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link import paths
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.day_usage import Usage, day_of
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.usage_budgets import budget_rows
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.usage_rows import DAYS, HOUR
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.usage_rows import DAYS, HOUR, usage_by_day
 from tests.support.tree_reading import NOW, reading_of
 
 MAIN = "zookeeper-servers: [{host: zk}]\nlabels: []\nproviders: []\n"
@@ -43,6 +43,21 @@ def test_each_budget_has_its_hours_of_the_day_and_the_month() -> None:
         ("t2", "month", 10.0, 10, False),
         ("t3", "day", 0.0, 1, False),
     ]
+
+
+def test_nodes_of_tenants_without_a_budget_change_nothing_and_are_left_out() -> None:
+    node = {"state": "in-use", "state_time": NOW - 3600, "created_time": NOW - 3600, "type": ["small"]}
+    place = {"provider": "east", "pool": "main"}
+    tenants = ("t1", "t9", None, 7, "t2")
+    nodes = {
+        f"{paths.NODES}/{number:010d}": {**node, **place, "tenant_name": tenant}
+        for number, tenant in enumerate(tenants)
+    }
+    config, reading = parse_config(MAIN, settings_text=BUDGETS), reading_of(nodes)
+    rows = budget_rows(config, reading, NOW)
+    assert rows == budget_rows(config, reading, NOW, usage_by_day(reading, NOW))
+    assert [row["hours"] for row in rows] == [1.0, 1.0, 1.0, 0.0]
+    assert usage_by_day(reading, NOW, ["t1", "t2"]).days[day_of(NOW)].total("nodes") == 2
 
 
 def test_without_budgets_nothing_is_read() -> None:
