@@ -112,19 +112,21 @@ def test_without_a_gate_nothing_is_asked_or_stored_beyond_the_upload(gated: Gate
 
 
 def test_a_gate_costs_few_calls_of_the_builder(gated: GatedSite) -> None:
-    """What the builder calls is what it calls without a gate; the launcher makes one server more."""
+    """What the builder calls is what it calls without a gate; the launcher makes one server more, in three calls."""
     gated.configure()
     gated.build()
     with gated.site.stay(duration=SECONDS):
         result = gated.builder.run(duration=SECONDS)
+        eventually(lambda: gated.site.cloud.servers() == [] and gated.site.requestor.nodes() == {}, SECONDS)
     with_gate = sum(count for statuses in result["api_calls"]["one"].values() for count in statuses.values())
     gated.settings(None)
     gated.build()
     result = gated.builder.run(duration=SECONDS)
     without = sum(count for statuses in result["api_calls"]["one"].values() for count in statuses.values())
     assert with_gate <= without + 3
-    created = [call for call in gated.site.cloud.calls() if call["kind"] == "POST /servers"]
-    assert len(created) == 1
+    # Lists of servers are for all launches of the provider; these are the canary's own.
+    own = [call["kind"] for call in gated.site.cloud.calls() if call["kind"].endswith((" /servers", " /servers/{id}"))]
+    assert own.count("POST /servers") == 1 and len(own) <= 3, own
 
 
 def test_no_node_is_made_from_a_bad_build_wherever_the_builder_is_killed(gated: GatedSite) -> None:

@@ -11,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link import paths
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.own import OwnDocuments
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.context.observe_images import (
+    ROOTS,
     register_builder,
     view_images,
 )
@@ -25,6 +28,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.retention
     abandoned_builds,
     plan_deletions,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.build_verdict import APPROVED, HAND, REVOKED
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import (
     Build,
     BuildState,
@@ -210,6 +214,39 @@ def test_uploads_and_what_is_due_where(site, zk_client):
     assert due["first", "debian"]["code"] == "current"
     assert due["second", "debian"]["code"] == "uploading"
     assert tree(zk_client) == before
+
+
+def test_what_is_decided_about_builds_and_what_their_test_shows(site):
+    site.builder()
+    good, bad, newest = builds = [site.build(number, age=500 - 10 * number) for number in (1, 2, 3)]
+    for build in builds:
+        site.upload(build, "first", age=400 - int(build.id, 16))
+    told = "the playbook passed on a canary; compared with build 1: kernel 6.1.0-25 became 6.1.0-26"
+    decided = {good.id: (APPROVED, told), bad.id: (REVOKED, "no python"), newest.id: (REVOKED, "no DNS")}
+    for build, (state, reason) in decided.items():
+        site.store.verdicts.change(
+            "debian", build, lambda known, state=state, reason=reason: known.given(state, reason, HAND, 5.0)
+        )
+    rows = {row["build_id"]: row for row in site.run("image_info")["uploads"]}
+    for build, (state, reason) in decided.items():
+        assert (rows[build]["used"], rows[build]["current"]) == (state == APPROVED, state == APPROVED)
+        assert rows[build]["verdict"] == f"{state} by hand: {reason}"
+
+
+def test_all_that_a_view_reads_of_our_own_tree_is_loaded(site, monkeypatch):
+    read = set()
+    entry = OwnDocuments.get, OwnDocuments.unchanging, OwnDocuments.understood
+    for method in entry:
+
+        def noted(self, path, *more, method=method, **options):
+            read.add(paths.own(path))
+            return method(self, path, *more, **options)
+
+        monkeypatch.setattr(OwnDocuments, method.__name__, noted)
+    site.upload(site.build(1), "first")
+    view_images(site.store, config(), now=time.time(), provider_formats={})
+    assert paths.own("image-verdicts/debian") in read
+    assert [path for path in sorted(read) if not paths.is_cached(path, ROOTS)] == []
 
 
 def test_an_upload_that_is_due_and_one_that_failed_a_moment_ago(site):

@@ -34,11 +34,11 @@ from ....model.component import ComponentKind, ComponentState
 from ....model.config.types import NodepoolConfig
 from ....model.documents import text
 from ....model.errors import CloudAuthError
-from ....model.own_tree import BUILD_NOTES, BUILDER_NOTES, LIVE_BUILDERS, UPLOAD_NOTES
+from ....model.own_tree import BUILD_NOTES, BUILDER_NOTES, GATES, LIVE_BUILDERS, UPLOAD_NOTES, VERDICTS
 from .builder_identity import live_builders
 
 VERSION = "stackci.nodepool"
-_FOLDERS = (BUILD_NOTES, UPLOAD_NOTES, BUILDER_NOTES, LIVE_BUILDERS)
+_FOLDERS = (BUILD_NOTES, UPLOAD_NOTES, BUILDER_NOTES, LIVE_BUILDERS, VERDICTS, GATES)
 ROOTS = (paths.IMAGES, paths.COMPONENTS, *map(paths.own, _FOLDERS))
 """The paths that :func:`view_images` reads. Nodes and requests, of which there are many, are not needed for images."""
 
