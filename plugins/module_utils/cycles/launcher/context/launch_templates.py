@@ -169,6 +169,9 @@ def image_of(
         upload = next(iter(usable_uploads(context, settings.name, actor.provider.name)), None)
         if upload is not None:
             seen = actor.known.images.get(upload.external_id or "")
+            if seen is None or (seen.answered_at is None and seen.waited(now) < SOON):
+                # glance is asked what became of it.
+                return None, None, _unread(actor, where)
             image = next(iter(seen.value or ()), None) if seen is not None else None
             place = f"the cloud of {where}"
             # nova denies it: glance may not know that yet.

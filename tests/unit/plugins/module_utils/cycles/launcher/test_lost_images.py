@@ -298,6 +298,22 @@ def test_a_deactivated_image_of_a_build_is_told_with_its_status_and_remedy():
         assert text in cycle.account.waiting[request]["text"]
 
 
+def test_nothing_is_said_of_an_image_before_the_cloud_has_answered_what_became_of_it():
+    with World(uploaded()) as world:
+        upload(world, 1)
+        inactive(world, 1)
+        cycle = world.start()
+        request = world.request("small")
+        told: set[str] = set()
+
+        def deactivated() -> bool:
+            told.add(str(cycle.account.waiting.get(request, {}).get("text", "")))
+            return any("is deactivated (east-1)" in text for text in told)
+
+        assert world.run(60, until=deactivated)
+        assert not [text for text in told if "no longer" in text]
+
+
 @pytest.mark.parametrize("fields", [{}, {"boot-from-volume": True}], ids=["image", "volume"])
 @pytest.mark.parametrize("status", ["deactivated", "killed"])
 def test_an_upload_that_is_not_active_is_named_by_check_mode_and_by_the_check_of_the_configuration(status, fields):
