@@ -110,8 +110,9 @@ def test_word_between_cycles_is_private(site: Site):
         folder = site.folder / "state"
         assert folder.stat().st_mode & 0o077 == 0
         files = [path for path in folder.iterdir() if path.is_file() and path.stat().st_size]
-        # The note of the session, and the configuration that the next cycle may need.
-        assert sorted(path.name.partition("-")[0] for path in files) == ["configuration", "session"]
+        # The note of the session, and the files that the next cycle may need.
+        kinds = sorted(path.name.partition("-")[0] for path in files)
+        assert kinds == ["clouds", "configuration", "session"]
         assert [path for path in files if path.stat().st_mode & 0o077] == []
 
 

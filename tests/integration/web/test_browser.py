@@ -125,6 +125,7 @@ def test_the_page_works_and_asks_nothing_from_elsewhere(busy, chromium):
 
 def test_a_remedys_command_is_copied_or_selected(busy, chromium):
     with visit(chromium, busy.address, width=1400) as visited:
+        expect(visited.page.locator("#said")).to_have_text("11 things need attention")
         first = visited.page.locator("button[data-copy]").first
         first.click()
         expect(visited.page.locator("#said")).to_have_text(re.compile("copied|selected: copy it with the keyboard"))

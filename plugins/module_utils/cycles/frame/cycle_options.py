@@ -136,10 +136,9 @@ class CycleOptions(ConfigOptions):
         try:
             client = self.client(provider)
         except CloudAuthError as error:
-            kept = find(self.state_dir, *wanted) if self.state_dir else None
-            if kept is None:
+            path, at = (find(self.state_dir, *wanted) if self.state_dir else None) or ("", 0.0)
+            if not path:
                 raise
-            path, at = kept
             try:
                 client = self._client(provider, path)
             except CloudAuthError:

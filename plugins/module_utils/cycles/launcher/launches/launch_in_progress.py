@@ -170,7 +170,8 @@ class LaunchInProgress:
 
         Not if it has another image now, and did not fail for the new one.
         """
-        again = bool(self.launch.failures) or self.denied_image == self.launch.cloud_image_id is not None
+        denied = self.denied_image is not None and self.denied_image == self.launch.cloud_image_id
+        again = bool(self.launch.failures) or denied
         return self.launch.phase == Phase.QUEUED and self.launch.owner == IMAGE and again
 
     @property

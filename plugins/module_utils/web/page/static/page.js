@@ -9,7 +9,7 @@
   const liveText = document.getElementById("live-text");
   const pause = document.getElementById("pause");
   const said = document.getElementById("said");
-  let paused = false, failures = 0, timer = 0, asked = null, tag = "", taggedUrl = "", known = Date.now(), skew = 0;
+  let paused = false, failures = 0, timer = 0, asked = null, tag = "", taggedUrl = "", announced = said.textContent, known = Date.now(), skew = 0;
 
   // -- ages ------------------------------------------------------------------------------------------------------
 
@@ -79,9 +79,10 @@
     while (place) { const next = place.nextSibling; place.remove(); place = next; }
   };
 
+  // Says only what has changed: what a button has said since stays.
   const say = () => {
-    const told = content.querySelector("[data-say]");
-    if (told && said.textContent !== told.dataset.say) said.textContent = told.dataset.say;
+    const fresh = content.querySelector("[data-say]")?.dataset.say;
+    if (fresh !== undefined && fresh !== announced) said.textContent = announced = fresh;
   };
 
   // -- requests --------------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ def steps(**found):
 def test_a_node_from_its_record_to_now():
     life = steps(recorded=600, asked=598, created=596, active=540, ready=500, in_use=400)
     (line,) = timeline([("node", life)], NOW)
-    assert [(bar.kind, bar.seconds) for bar in line.bars] == [
+    assert [(piece.kind, piece.seconds) for piece in line.bars] == [
         ("waiting", 2),
         ("building", 58),
         ("ssh", 40),
@@ -43,8 +43,8 @@ def test_a_node_from_its_record_to_now():
 
 def test_a_deleted_node_ends_with_its_deletion():
     (line,) = timeline([("node", steps(recorded=600, ready=500, used=200, deleted=100))], NOW)
-    assert [bar.kind for bar in line.bars] == ["waiting", "ready", "deleting"]
-    assert line.ended and sum(bar.seconds for bar in line.bars) == 500
+    assert [piece.kind for piece in line.bars] == ["waiting", "ready", "deleting"]
+    assert line.ended and sum(piece.seconds for piece in line.bars) == 500
     assert line.bars[-1].x + line.bars[-1].width == WIDTH
 
 
@@ -66,7 +66,7 @@ def test_bars_follow_each_other_within_the_picture(found):
     assert len(lines) <= MOST_LINES + 1
     for line in lines:
         assert line.bars
-        for bar in line.bars:
-            assert 0 <= bar.x <= WIDTH and bar.width > 0 and bar.x + bar.width <= WIDTH + 0.2
-            assert bar.seconds >= 0 and math.isfinite(bar.begin)
-        assert [bar.begin for bar in line.bars] == sorted(bar.begin for bar in line.bars)
+        for piece in line.bars:
+            assert 0 <= piece.x <= WIDTH and piece.width > 0 and piece.x + piece.width <= WIDTH + 0.2
+            assert piece.seconds >= 0 and math.isfinite(piece.begin)
+        assert [piece.begin for piece in line.bars] == sorted(piece.begin for piece in line.bars)
