@@ -25,6 +25,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.metric_
     Metric,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.metric_samples import counters_in, gauges_of
+from tests.support import populated_tree
 from tests.support.config_texts import parse
 from tests.support.tree_reading import NOW, populated, reading_of
 from tests.support.world import label, provider_document, site
@@ -98,6 +99,13 @@ def test_who_acts():
     assert values(catalog.STANDBYS) == {("west",): 0}, "nobody can stand by where nobody acts"
     assert values(catalog.ACTING_INFO)["west", "launcher1"] == 1
     assert list(values(catalog.COMPONENT_INFO)) == [("launcher", "launcher1", "running", "stackci.nodepool")]
+
+
+def test_who_could_take_over_is_counted():
+    standby = {"hostname": "launcher2", "host": "launcher2:/run", "wants": ["west", "east"]}
+    documents = populated_tree.documents(NOW) | {f"{OWN}/live-launchers/b0": standby}
+    reading = reading_of(documents, populated_tree.locks())
+    assert gauges_of(reading, CONFIG, NOW).values[catalog.STANDBYS] == {("west",): 1}
 
 
 def test_leaks_of_each_kind_that_was_looked_for():
