@@ -55,12 +55,17 @@ REASONS = frozenset(
 
 
 def gauges_of(
-    reading: TreeReading, config: NodepoolConfig, now: float, budgets: Sequence[Mapping[str, Any]] | None = None
+    reading: TreeReading,
+    config: NodepoolConfig,
+    now: float,
+    budgets: Sequence[Mapping[str, Any]] | None = None,
+    file_problems: Sequence[str] = (),
 ) -> Gauges:
     """Return all gauges of the tree.
 
     :param now: UNIX time.
     :param budgets: the rows of the budgets, when the caller already has them.
+    :param file_problems: what is wrong with the files of the program that tells the metrics.
     """
     gauges = Gauges()
     _add_nodes(gauges, reading)
@@ -81,7 +86,8 @@ def gauges_of(
     add_usage(gauges, reading, budgets, now)
     for cause, kind in CAUSES.items():
         gauges.set(catalog.ATTENTION, cause, kind.level, value=0)
-    for row in attention(reading, now, RowsOf(providers, image_rows(config, reading, now), labels, requests, budgets)):
+    rows = RowsOf(providers, image_rows(config, reading, now), labels, requests, budgets)
+    for row in attention(reading, now, rows, file_problems):
         gauges.add(catalog.ATTENTION, row["cause"], row["level"])
     return gauges
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from ansible.module_utils.basic import AnsibleModule
 
 from ..clients.state_folder import default_folder
-from ..cycles.frame.config_source import config_by_hand
+from ..cycles.frame.config_source import read_by_hand
 from ..cycles.frame.cycle_options import ConfigOptions
 from ..model.config.types import NodepoolConfig
 from ..model.errors import ConfigError
@@ -67,11 +67,19 @@ def load(module: AnsibleModule, *, former: bool = True) -> NodepoolConfig:
     :param former: True to use the last valid configuration of this host while the files cannot be used.
     :raises ConfigError: the configuration cannot be used; it has all problems.
     """
+    return load_with_problems(module, former=former)[0]
+
+
+def load_with_problems(module: AnsibleModule, *, former: bool = True) -> tuple[NodepoolConfig, list[str]]:
+    """Do what *load* does, and return also what is wrong with the files while the last valid one is used.
+
+    :raises ConfigError: as *load* does.
+    """
     options = ConfigOptions(**{name: module.params[name] for name in TREE_ARGUMENTS})
-    config = config_by_hand(options, check=not former)
+    config, problems = read_by_hand(options, check=not former)
     for warning in config.warnings:
         module.warn(warning)
-    return config
+    return config, problems
 
 
 def options_of(kind: type[Options], params: Mapping[str, Any], problems: Iterable[str] = (), **others: Any) -> Options:

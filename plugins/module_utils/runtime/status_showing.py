@@ -25,7 +25,7 @@ from ..reporting.info.node_rows import (
     tombstone_paths,
 )
 from ..reporting.info.request_rows import request_rows
-from .arguments import load
+from .arguments import load_with_problems
 from .looking import VIEW_ARGUMENTS, read_tree, tombstone, tree_result
 
 STATUS_ARGUMENTS: dict[str, Any] = {
@@ -38,7 +38,8 @@ STATUS_ARGUMENTS: dict[str, Any] = {
 
 def status(module: AnsibleModule) -> dict[str, Any]:
     """Return one screen of text about everything, or the text about one request or node."""
-    config, name, width = load(module), module.params["id"], max(20, module.params["width"])
+    config, problems = load_with_problems(module)
+    name, width = module.params["id"], max(20, module.params["width"])
     if name == "":
         raise ConfigError(["id is empty: name a request or a node, for instance id=100-0000000011"])
 
@@ -53,7 +54,7 @@ def status(module: AnsibleModule) -> dict[str, Any]:
     reading = read_tree(config, screen.roots_of(config), launches, locks=locks, lasting=alone)
     now = time.time()
     if name is None:
-        return tree_result(module, reading, {"lines": screen.status_lines(config, reading, now, width)})
+        return tree_result(module, reading, {"lines": screen.status_lines(config, reading, now, width, problems)})
     known, gone = {*reading.names(paths.REQUESTS), *reading.names(paths.NODES)}, tombstone(name, config, reading)
     refuse_unknown("id", [name], known if gone is None else [name], "ZooKeeper has no request or node")
     node = reading.one(f"{paths.NODES}/{name}")

@@ -33,7 +33,7 @@ from .spent_budgets import spent_budgets
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric as MetricFamily
 
-NONE: Mapping[str, int] = MappingProxyType({})
+NONE: Mapping[str, Sequence[str]] = MappingProxyType({})
 WEB = "web"
 """The name of the web service among the kinds of cycles."""
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -47,7 +47,7 @@ def exposition(
     *,
     connected: bool = True,
     age: float | None = 0.0,
-    file_problems: Mapping[str, int] = NONE,
+    file_problems: Mapping[str, Sequence[str]] = NONE,
     budgets: Sequence[Mapping[str, Any]] | None = None,
 ) -> bytes:
     """Return all metrics as text. When the tree was never read, only what is known without it has a value.
@@ -60,11 +60,12 @@ def exposition(
     """
     gauges, counters = Gauges(), Counters()
     if age is not None:
-        gauges, counters = gauges_of(reading, config, now, budgets), counters_in(reading, config)
+        problems = [problem for told in file_problems.values() for problem in told]
+        gauges, counters = gauges_of(reading, config, now, budgets, problems), counters_in(reading, config)
         gauges.set(catalog.ZOOKEEPER_CONTACT, value=now - age)
     gauges.set(catalog.ZOOKEEPER_CONNECTED, value=connected)
-    for host, count in file_problems.items():
-        gauges.set(catalog.CONFIG_PROBLEMS, host, WEB, value=count)
+    for host, told in file_problems.items():
+        gauges.set(catalog.CONFIG_PROBLEMS, host, WEB, value=len(told))
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Collector(gauges, counters))
     text: bytes = generate_latest(registry)
@@ -114,7 +115,7 @@ def metrics(snapshot: Snapshot, _request: Request) -> Response:
             snapshot.now,
             connected=contact.connected,
             age=contact.age,
-            file_problems={socket.gethostname(): len(snapshot.picture.file_problems)},
+            file_problems={socket.gethostname(): snapshot.picture.file_problems},
             budgets=spent_budgets(snapshot) if contact.age is not None else (),
         ),
     )

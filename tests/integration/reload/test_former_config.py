@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 
-from tests.support.ansible_run import ROOT, command
+from tests.support.ansible_run import ROOT, command, run_alone
 from tests.support.fixtures_zookeeper import eventually
 
 
@@ -70,6 +70,11 @@ def test_builders_requestors_and_acts_by_hand_use_the_last_valid_configuration_t
         assert "cannot be used" in said and "stays in use" in said, said
         status, said = play(site, name, "--check", **more)
         assert status != 0, said
+
+    # No cycle runs any more that would tell it through ZooKeeper.
+    chosen = {"config": str(site.config), "require_launcher": False, "width": 300}
+    shown = run_alone("nodepool_status", chosen, site.folder)
+    assert any(line.startswith("  ! configuration: ") and "cannot be used" in line for line in shown.result["lines"])
 
 
 def test_running_cycles_tell_everybody_through_zookeeper(site):

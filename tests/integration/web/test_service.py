@@ -30,13 +30,14 @@ def test_it_serves_and_ends(tmp_path, zk_chroot):
 
 def test_a_typo_in_its_configuration_is_on_the_page_until_it_is_corrected(tmp_path, zk_chroot):
     config = write_config(tmp_path / "nodepool.yaml", zk_chroot)
-    good, said = config.read_text(), "the configuration of this page cannot be used"
+    good, said = config.read_text(), "the configuration of this view cannot be used"
     with running(config) as service:
         eventually(lambda: service.get("/").status == 200 and said not in service.get("/").text, 60)
         config.write_text(f"{good}labels: [\n")
         eventually(lambda: said in service.get("/").text, 60)
         metric = f'stackci_nodepool_config_problems{{cycle="web",host="{socket.gethostname()}"}}'
         assert f"{metric} 1.0\n" in service.get("/metrics").text
+        assert 'stackci_nodepool_attention{cause="configuration",level="bad"} 1.0\n' in service.get("/metrics").text
         config.write_text(good)
         eventually(lambda: said not in service.get("/").text, 60)
         assert f"{metric} 0.0\n" in service.get("/metrics").text

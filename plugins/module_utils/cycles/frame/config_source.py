@@ -121,10 +121,19 @@ def config_by_hand(options: ConfigOptions, *, check: bool = False) -> NodepoolCo
     :param check: True in check mode, which tells what is wrong with the files.
     :raises ConfigError: the files cannot be used, and no usable configuration is kept, or *check* is true.
     """
+    return read_by_hand(options, check=check)[0]
+
+
+def read_by_hand(options: ConfigOptions, *, check: bool = False) -> tuple[NodepoolConfig, list[str]]:
+    """Do what *config_by_hand* does, and return also what is wrong with the files while the last valid one is used.
+
+    :raises ConfigError: as *config_by_hand* does.
+    """
     if check:
-        return options.load()
+        return options.load(), []
     folder = options.state_dir or "" if isinstance(options, CycleOptions) else default_folder()
-    return ConfigSource(options, folder, keeps=False).begin()
+    source = ConfigSource(options, folder, keeps=False)
+    return source.begin(), source.problems
 
 
 def told(path: str, written: float, problems: list[str], former: float) -> str:

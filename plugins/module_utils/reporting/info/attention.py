@@ -185,7 +185,7 @@ def attention(
 ) -> list[dict[str, Any]]:
     """Return what needs attention now, the worst and then the most frequent first.
 
-    :param file_problems: what is wrong with the files of the web service itself.
+    :param file_problems: what is wrong with the files of the program that shows this.
     """
     rows = [
         *_of_files(reading, file_problems),
@@ -245,7 +245,7 @@ def _of_files(reading: TreeReading, file_problems: Sequence[str]) -> Iterator[di
     for host in unused:
         yield _row("configuration", "configuration", host.text())
     if not set(file_problems) <= {problem for host in unused for problem in host.problems}:
-        told = f"the configuration of this page cannot be used: {'; '.join(file_problems)}; it uses the previous one"
+        told = f"the configuration of this view cannot be used: {'; '.join(file_problems)}; it uses the previous one"
         yield _row("configuration", "configuration", told)
 
 

@@ -53,10 +53,13 @@ def roots_of(config: NodepoolConfig) -> list[str]:
     return list(dict.fromkeys((*_ROOTS, *(USAGE if config.usage_budgets else ()))))
 
 
-def status_lines(config: NodepoolConfig, reading: TreeReading, now: float, width: int) -> list[str]:
+def status_lines(
+    config: NodepoolConfig, reading: TreeReading, now: float, width: int, file_problems: Sequence[str] = ()
+) -> list[str]:
     """Return the overview on one screen.
 
     :param width: columns of the screen; no line is longer.
+    :param file_problems: what is wrong with the files, while *config* is the last valid configuration.
     """
     leases = lease_rows(reading, now, config.max_hold_age)
     reading = reading.kept({paths.NODES: (providers.kind_of_node, labels.kind_of_node, _state, odd_row)})
@@ -65,7 +68,7 @@ def status_lines(config: NodepoolConfig, reading: TreeReading, now: float, width
     states = Counter(reading.facts(paths.NODES, _state))
     nothing = ["nothing"]
     images, budgets = image_rows(config, reading, now), budget_rows(config, reading, now)
-    wrong = attention(reading, now, RowsOf(known, images, offered, requests, budgets))
+    wrong = attention(reading, now, RowsOf(known, images, offered, requests, budgets), file_problems)
     # A title with counts needs no line that says there is nothing to show.
     parts = {
         f"ATTENTION {len(wrong) or 'none'}": _attention(wrong),

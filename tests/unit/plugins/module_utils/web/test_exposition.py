@@ -108,9 +108,16 @@ def test_before_the_first_contact_nothing_is_said_of_the_tree():
 
 
 def test_the_files_of_the_web_service_itself_are_told_without_a_tree_too():
-    text = exposition(TreeReading(Tree()), CONFIG, NOW, connected=False, age=None, file_problems={"nw01": 1})
+    text = exposition(TreeReading(Tree()), CONFIG, NOW, connected=False, age=None, file_problems={"nw01": ["line 14"]})
     (sample,) = families(text)[f"{PREFIX}config_problems"].samples
     assert (sample.labels, sample.value) == ({"host": "nw01", "cycle": "web"}, 1)
+
+
+def test_the_files_of_the_web_service_itself_need_attention_also_where_no_cycle_runs():
+    for problems, value in (([], 0), (["line 14"], 1)):
+        found = families(exposition(reading(), CONFIG, NOW, file_problems={"nw01": problems}))
+        samples = found[f"{PREFIX}attention"].samples
+        assert [sample.value for sample in samples if sample.labels["cause"] == "configuration"] == [value]
 
 
 def test_the_same_tree_is_told_in_the_same_words():

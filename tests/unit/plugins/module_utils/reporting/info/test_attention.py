@@ -104,7 +104,7 @@ def test_the_files_of_the_service_itself_are_told_unless_a_cycle_tells_the_same(
     reading = reading_of({f"{paths.OWN}/heartbeats/nl01-0": beat})
     assert len(attention(reading, NOW, RowsOf(), [problem])) == 1
     (row,) = attention(reading_of({}), NOW, RowsOf(), [problem])
-    assert row["text"] == f"the configuration of this page cannot be used: {problem}; it uses the previous one"
+    assert row["text"] == f"the configuration of this view cannot be used: {problem}; it uses the previous one"
 
 
 def test_nothing_is_wrong_with_an_empty_tree():

@@ -82,6 +82,12 @@ def test_figures_that_no_launcher_renews_tell_their_age():
     assert not any("limits read" in line for line in lines())
 
 
+def test_a_file_that_cannot_be_used_needs_attention_also_where_no_cycle_tells_it():
+    shown = status_lines(CONFIG, reading_of({}), NOW, 200, ["nodepool.yaml:14: is no YAML"])
+    row = "  ! configuration: the configuration of this view cannot be used: nodepool.yaml:14: is no YAML; "
+    assert any(line.startswith(row) for line in shown)
+
+
 @pytest.mark.parametrize("width", [40, 80, 200])
 def test_no_line_is_longer_than_the_screen(width):
     assert max(map(len, lines(width))) <= width
