@@ -132,6 +132,17 @@ def test_a_remedys_command_is_copied_or_selected(busy, chromium):
         assert first.get_attribute("data-copy") == first.locator("xpath=preceding-sibling::code").inner_text()
 
 
+def test_the_keyboard_reaches_the_manual_of_a_trouble(busy, chromium):
+    with visit(chromium, busy.address, width=1400) as visited:
+        expect(visited.page.locator("#said")).to_have_text("11 things need attention")
+        visited.page.locator("button[data-copy]").first.focus()
+        visited.page.keyboard.press("Tab")
+        link = visited.page.locator(".troubles li").first.locator(".remedy a")
+        expect(link).to_be_focused()
+        expect(link).to_have_attribute("href", re.compile(r"^https://github\.com/.+/docs/operating\.md#[a-z-]+$"))
+        expect(visited.page.locator(".troubles .remedy a")).to_have_count(11)
+
+
 def test_many_clouds_have_a_line_each_and_stay_open(zookeeper, chromium):
     program()
     with ExitStack() as stack:

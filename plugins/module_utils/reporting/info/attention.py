@@ -15,11 +15,14 @@ from ...clients.zookeeper.tree_reading import TreeReading
 from ...launching.call_shares import flaps
 from ...launching.harvest import MANY, Harvest
 from ...model import reasons
+from ...model.config.types import NodepoolConfig
 from ...model.documents import text
 from ...model.gate import FLAKY, INCONCLUSIVE, REJECTED
 from ...model.lines import amount
 from ...model.owner import ACCOUNT, CLOUD, IMAGE, LABEL
 from ...model.request import RequestState
+from .build_figures import figures_of_failures
+from .expecting import deleted_lately
 from .explain import UNSAID, reasons_of_pools
 from .providers import PROVIDERS
 from .request_rows import WAITS
@@ -182,20 +185,22 @@ def attention(
     now: float,
     rows_of: RowsOf,
     file_problems: Sequence[str] = (),
+    config: NodepoolConfig | None = None,
 ) -> list[dict[str, Any]]:
     """Return what needs attention now, the worst and then the most frequent first.
 
     :param file_problems: what is wrong with the files of the program that shows this.
+    :param config: tells which image a label is made from; without it requests that failed have no figures of builds.
     """
     rows = [
         *_of_files(reading, file_problems),
-        *_of_providers(rows_of.providers),
+        *_of_providers(reading, rows_of.providers),
         *_wasted(reading, rows_of.providers, now),
         *_of_labels(rows_of.labels, rows_of.providers),
         *_of_images(rows_of.images),
         *_of_budgets(rows_of.budgets),
     ]
-    rows = _with_requests(rows, _of_requests(reading, rows_of.requests, now))
+    rows = _with_requests(rows, _of_requests(reading, rows_of.requests, now, config))
     order = list(CAUSES)
     return sorted(rows, key=lambda row: (row["level"] != BAD, order.index(row["cause"]), -row["count"]))
 
@@ -249,7 +254,7 @@ def _of_files(reading: TreeReading, file_problems: Sequence[str]) -> Iterator[di
         yield _row("configuration", "configuration", told)
 
 
-def _of_providers(providers: Rows) -> Iterator[dict[str, Any]]:
+def _of_providers(reading: TreeReading, providers: Rows) -> Iterator[dict[str, Any]]:
     for row in providers:
         name = row["name"]
         if not row["acting"] and row["configured"] and not row["acted_for_by"]:
@@ -269,7 +274,8 @@ def _of_providers(providers: Rows) -> Iterator[dict[str, Any]]:
                 yield _row("freeze", f"{name}/{pool['name']}", told, ends_in=freeze["ends_in"], provider=name)
         for item in row["breakers"]:
             failed = f"failed {amount(item['failures'], 'time')} in a row"
-            told = f"{item['image']} with {item['flavor']} {failed}: {item['text'] or UNTOLD}"
+            figures = figures_of_failures(reading, item["image"], name, of_image=False)
+            told = f"{item['image']} with {item['flavor']} {failed}{_aside(figures)}: {item['text'] or UNTOLD}"
             yield _row("breaker", name, told, ends_in=item["ends_in"], provider=name)
         if row["stuck"]:
             longest = max((item["age"] or 0.0 for item in row["stuck"]), default=None)
@@ -303,7 +309,9 @@ def _of_labels(labels: Rows, providers: Rows) -> Iterator[dict[str, Any]]:
             yield _row("min-ready", name, told, count=missing, subject=name)
 
 
-def _of_requests(reading: TreeReading, requests: Rows, now: float) -> Iterator[dict[str, Any]]:
+def _of_requests(
+    reading: TreeReading, requests: Rows, now: float, config: NodepoolConfig | None
+) -> Iterator[dict[str, Any]]:
     """Yield requests that failed, or wait for long, a row for each cause.
 
     The row with the oldest request that waits has what each pool says of it.
@@ -321,9 +329,13 @@ def _of_requests(reading: TreeReading, requests: Rows, now: float) -> Iterator[d
     first = max(waiting, key=lambda row: row["created_age"] or 0.0, default=None)
     for (failed, code, where, _what, owner), rows in groups.items():
         oldest = max(rows, key=lambda row: row["created_age"] or 0.0)
-        told = (oldest["reason"] or {}).get("text") or "no launcher has given a reason"
+        told = said = (oldest["reason"] or {}).get("text") or "no launcher has given a reason"
         labels = _few({label for row in rows for label in row["labels"]})
         verb = "failed" if failed else "waits" if len(rows) == 1 else "wait"
+        if failed and code == reasons.LAUNCH_FAILED and config is not None:
+            verb += _aside(_builds_of(reading, rows, where, owner, config))
+        elif code == reasons.NO_ROOM:
+            told += _aside(deleted_lately(reading, where, now))
         yield _row(
             "requests-failed" if failed else "requests-wait",
             where or "requests",
@@ -334,8 +346,25 @@ def _of_requests(reading: TreeReading, requests: Rows, now: float) -> Iterator[d
             owner=owner or None,
             subject=oldest["id"],
             code=code,
-            pools=_said_by_pools(reading, oldest, told, now) if oldest is first else (),
+            pools=_said_by_pools(reading, oldest, said, now) if oldest is first else (),
         )
+
+
+def _builds_of(reading: TreeReading, rows: Rows, where: str, owner: str, config: NodepoolConfig) -> str:
+    """Return the figures of the builds from which launches of requests failed.
+
+    :param where: the pool that failed them.
+    """
+    provider, _slash, pool = where.partition("/")
+    there = config.providers.get(provider)
+    offered = there.pools[pool].labels if there is not None and pool in there.pools else {}
+    images = sorted({offered[label].image_name for row in rows for label in row["labels"] if label in offered})
+    told = (figures_of_failures(reading, image, provider, of_image=owner == IMAGE) for image in images)
+    return ", ".join([text for text in told if text][:MOST_NAMES])
+
+
+def _aside(told: str) -> str:
+    return f" ({told})" if told else ""
 
 
 def _said_by_pools(reading: TreeReading, row: Mapping[str, Any], known: str, now: float) -> list[str]:

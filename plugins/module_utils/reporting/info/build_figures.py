@@ -56,6 +56,20 @@ def trouble_with(reading: TreeReading, image: str, build_id: str, provider: str,
     return "; ".join(filter(None, parts))
 
 
+def figures_of_failures(reading: TreeReading, image: str, provider: str, *, of_image: bool) -> str:
+    """Return the figures of the build of an image whose launches failed last; "" without such a build.
+
+    :param of_image: True when it is known that the image is to blame. Otherwise a build of which at least half of the
+        launches were good is not told.
+    """
+    counts, failed = counts_at(reading, provider), {}
+    for build_id, figures in counts.images.get(image, {}).items():
+        times = [one.ended for one in figures.recent if one.end == OF_IMAGE]
+        if times and (of_image or 2 * figures.ready < figures.tried):
+            failed[build_id] = max(times)
+    return sentence(image, max(failed, key=lambda key: failed[key]), provider, counts) if failed else ""
+
+
 def unused_builds(reading: TreeReading, image: str, provider: str, builds: list[str], now: float) -> Iterator[str]:
     """Yield the *builds* from which nothing is launched at a provider."""
     for build_id in builds:

@@ -16,6 +16,7 @@ from typing import Any
 
 from ...clients.zookeeper.link import paths
 from ...clients.zookeeper.tree_reading import TreeReading
+from ...launching.polling import SAMPLES
 from ...model import own_tree, reasons
 from ...model.documents import seconds, text
 from ...model.launch import LONGEST_DELAY
@@ -28,6 +29,8 @@ from .request_rows import WAITS
 PROVIDERS = paths.own(own_tree.PROVIDERS)
 LATELY = 3600.0
 """Seconds after which a deletion does not count for the estimate any more."""
+JUST_NOW = 600.0
+"""Seconds of which the deletions are counted."""
 FEWEST = 5
 """Number of deletions from which a rate is computed."""
 SILENCE = 4.0
@@ -205,6 +208,25 @@ def _deletions(reading: TreeReading, provider: str, pool: str, now: float) -> li
     items = (item for item in _learned(reading, provider, "gone") if isinstance(item, dict))
     times = [float(item["at"]) for item in items if item.get("pool") == pool and is_number(item.get("at"))]
     return sorted(at for at in times if now - LATELY <= at <= now)
+
+
+def deleted_lately(reading: TreeReading, where: str, now: float) -> str:
+    """Return how many nodes of a pool were deleted in the last ten minutes, in words; "" when that is not known.
+
+    :param where: ``provider/pool``.
+    """
+    provider, slash, pool = where.partition("/")
+    found = reading.one(f"{PROVIDERS}/{provider}")
+    if not slash or found is None or now - found.written >= BEHIND or not isinstance(found.document.get("gone"), list):
+        return ""  # nobody writes down what is deleted
+    known = [
+        item for item in _learned(reading, provider, "gone") if isinstance(item, dict) and is_number(item.get("at"))
+    ]
+    count = sum(1 for at in _deletions(reading, provider, pool, now) if at >= now - JUST_NOW)
+    # Only the latest deletions of a provider are kept; earlier ones of these ten minutes may be forgotten.
+    cut = len(known) >= SAMPLES and min(item["at"] for item in known) >= now - JUST_NOW
+    told = f"at least {amount(count, 'node')}" if cut else amount(count, "node") if count else "no node"
+    return f"{told} of it {'was' if count <= 1 else 'were'} deleted in the last ten minutes"
 
 
 def _stored_at(reading: TreeReading, provider: str, now: float) -> float:

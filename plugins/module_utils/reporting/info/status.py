@@ -68,7 +68,7 @@ def status_lines(
     states = Counter(reading.facts(paths.NODES, _state))
     nothing = ["nothing"]
     images, budgets = image_rows(config, reading, now), budget_rows(config, reading, now)
-    wrong = attention(reading, now, RowsOf(known, images, offered, requests, budgets), file_problems)
+    wrong = attention(reading, now, RowsOf(known, images, offered, requests, budgets), file_problems, config)
     # A title with counts needs no line that says there is nothing to show.
     parts = {
         f"ATTENTION {len(wrong) or 'none'}": _attention(wrong),

@@ -90,7 +90,7 @@ def overview(
     images, nodes = image_rows(config, reading, now), _nodes(reading)
     labels = label_rows(config, reading, now, requests)
     budgets = budget_rows(config, reading, now) if budgets is None else budgets
-    wrong = attention(reading, now, RowsOf(providers, images, labels, requests, budgets), file_problems)
+    wrong = attention(reading, now, RowsOf(providers, images, labels, requests, budgets), file_problems, config)
     waits = oldest_waits(providers, requests, nodes)
     return Overview(
         providers=[{**row, "oldest_wait": waits.get(row["name"])} for row in _ordered(providers, wrong)],

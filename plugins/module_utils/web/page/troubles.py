@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
@@ -18,6 +19,8 @@ from ...reporting.info.attention import BAD, UNTOLD, WARN
 from ...reporting.info.explain import DECLINES, LAUNCHES
 from ...reporting.info.fields import age
 
+MANUAL = "https://github.com/stackci/ansible-collection-nodepool/blob/main/docs/operating.md"
+"""The manual for operators, which the service does not have itself."""
 SIGHTINGS = paths.own(own_tree.SIGHTINGS)
 Rows = Sequence[Mapping[str, Any]]
 
@@ -35,6 +38,11 @@ def node_path(node_id: str) -> str:
 def request_path(request_id: str) -> str:
     """Return the path of a request's page, below that of the first page."""
     return f"requests/{quoted(request_id)}"
+
+
+def anchor(heading: str) -> str:
+    """Return the anchor that GitHub gives to a heading: small letters, no punctuation, hyphens for spaces."""
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
 
 
 def _row(
@@ -97,7 +105,7 @@ def troubles(rows: Rows) -> list[dict[str, Any]]:
         {
             **row,
             "href": _PLACES.get(row["cause"], _provider_place)(row),
-            "manual": row["section"],
+            "manual": f"{MANUAL}#{anchor(row['section'])}",
         }
         for row in rows
     ]

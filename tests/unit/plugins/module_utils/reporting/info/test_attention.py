@@ -130,6 +130,20 @@ def test_requests_are_told_by_cause_and_not_one_by_one():
     assert rows[1]["age"] == LONG_WAIT + 29 and rows[1]["command"] == "nodepoolctl why 300-0000000029"
 
 
+def test_requests_that_wait_for_a_full_pool_tell_how_many_nodes_were_deleted_there():
+    documents: dict[str, Any] = {}
+    for number, code in ((1, "no-room"), (2, "tenant-limit")):
+        documents |= request(number, "requested", LONG_WAIT + number)
+        wait = {"code": code, "where": "west/main", "resource": "instances", "text": "0 left in west/main", "at": NOW}
+        documents[f"{paths.OWN}/waits/300-{number:010d}"] = {**wait, "owner": "capacity"}
+    gone = [{"pool": "main", "at": NOW - 40 * number} for number in range(12)]
+    documents[f"{paths.OWN}/providers/west"] = {"gone": gone}
+    rows = {row["code"]: row["text"] for row in told(documents) if row["cause"] == "requests-wait"}
+    waits = "1 request for small waits: 0 left in west/main"
+    given_back = "12 nodes of it were deleted in the last ten minutes"
+    assert rows == {"no-room": f"{waits} ({given_back})", "tenant-limit": waits}
+
+
 def test_every_pool_s_reason_is_told_for_the_oldest_request_alone():
     documents: dict[str, Any] = request(1, "requested", 3000.0, "debian-12") | request(2, "requested", 900.0, "windows")
     full = {"code": "no-room", "resource": "instances", "at": NOW, "since": NOW}

@@ -19,12 +19,14 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.at
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.build_figures import (
     counts_at,
     figures_of,
+    figures_of_failures,
     trouble_with,
     verdict_on,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.explain import explanation
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.image_lines import image_lines
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.image_list import image_rows
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.providers import provider_rows
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.request_rows import request_rows
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.metric_samples import gauges_of
 from tests.support.config_texts import parse
@@ -34,14 +36,13 @@ NOW = 1_795_000_000.0
 OLD, NEW = "6e" * 16, "7f" * 16
 IMAGES = "/nodepool/images/tiny/builds"
 SENTENCE = "tiny build 7f7f7f7f: 0 of 9 in west; the build before: 212 of 212"
-CONFIG = parse(
-    {
-        "zookeeper-servers": [{"host": "zk"}],
-        "labels": [{"name": "small"}],
-        "diskimages": [{"name": "tiny"}],
-        "providers": [{"name": "west", "cloud": "west", "diskimages": [{"name": "tiny"}]}],
-    }
-)
+RAW: dict[str, Any] = {
+    "zookeeper-servers": [{"host": "zk"}],
+    "labels": [{"name": "small"}],
+    "diskimages": [{"name": "tiny"}],
+    "providers": [{"name": "west", "cloud": "west", "diskimages": [{"name": "tiny"}]}],
+}
+CONFIG = parse(RAW)
 
 
 def counts(*, good: bool = False) -> LaunchCounts:
@@ -106,6 +107,61 @@ def test_the_explanation_of_a_request_names_the_build_of_its_nodes() -> None:
     reading = reading_of(tree())
     rows = request_rows(reading, NOW)
     assert explanation(reading, rows, "100-0000000001", NOW)["builds"] == [SENTENCE]
+
+
+def test_the_failures_of_an_image_name_the_build_that_failed_last() -> None:
+    reading = reading_of(tree())
+    for blamed in (True, False):
+        assert figures_of_failures(reading, "tiny", "west", of_image=blamed) == SENTENCE
+        assert figures_of_failures(reading, "tiny", "east", of_image=blamed) == ""
+        assert figures_of_failures(reading, "huge", "west", of_image=blamed) == ""
+    good = reading_of({**tree(), "/nodepool/stackci/launch-counts/west": counts(good=True).document()})
+    assert figures_of_failures(good, "tiny", "west", of_image=True) == ""
+
+
+def test_a_build_that_mostly_works_is_told_only_where_the_image_is_to_blame() -> None:
+    mixed = counts(good=True)
+    mixed.add("tiny", NEW, "small", "image", NOW - 10, Attempt(NOW - 20, NOW - 10, OF_IMAGE))
+    reading = reading_of({"/nodepool/stackci/launch-counts/west": mixed.document()})
+    told = "tiny build 7f7f7f7f: 9 of 10 in west; the build before: 212 of 212"
+    assert figures_of_failures(reading, "tiny", "west", of_image=True) == told
+    assert figures_of_failures(reading, "tiny", "west", of_image=False) == ""
+
+
+def test_requests_that_failed_for_the_image_name_the_figures_of_its_build() -> None:
+    pool = {"name": "main", "labels": [{"name": "small", "diskimage": "tiny", "min-ram": 1}]}
+    west = {"name": "west", "cloud": "west", "diskimages": [{"name": "tiny"}], "pools": [pool]}
+    config = parse({**RAW, "providers": [west]})
+    said = "west/main: launches failed: ssh did not answer"
+    for owner, code, figures in (
+        ("image", "launch-failed", counts()),
+        ("cloud", "launch-failed", counts()),
+        ("label", "label-broken", None),
+        ("image", "launch-failed", None),
+    ):
+        why = {"code": code, "where": "west/main", "text": said, "owner": owner}
+        documents: dict[str, Any] = {
+            "/nodepool/stackci/waits/100-0000000002": {"code": "failed", "text": said, "reasons": [why]}
+        }
+        failed = {"state": "failed", "node_types": ["small", "gone"], "requestor": "zuul", "state_time": NOW - 5}
+        documents["/nodepool/requests/100-0000000002"] = failed
+        if figures or code == "label-broken":
+            documents["/nodepool/stackci/launch-counts/west"] = (figures or counts()).document()
+        reading = reading_of(documents)
+        rows = RowsOf(requests=request_rows(reading, NOW))
+        (row,) = attention(reading, NOW, rows, config=config)
+        aside = f" ({SENTENCE})" if figures else ""
+        assert row["text"] == f"1 request for gone, small failed{aside}: {said}"
+        (row,) = attention(reading, NOW, rows, config=CONFIG)
+        assert row["text"] == f"1 request for gone, small failed: {said}", "the configuration lacks the pool"
+
+
+def test_a_breaker_names_the_build_that_fails() -> None:
+    breaker = {"tiny/small": {"failures": 5, "until": NOW + 90, "text": "no answer"}}
+    reading = reading_of({**tree(), "/nodepool/stackci/breakers/west": breaker})
+    found = attention(reading, NOW, RowsOf(provider_rows(CONFIG, reading, NOW)))
+    (row,) = (row for row in found if row["cause"] == "breaker")
+    assert row["text"] == f"tiny with small failed 5 times in a row ({SENTENCE}): no answer"
 
 
 def test_the_metrics_count_the_builds_that_are_not_used() -> None:

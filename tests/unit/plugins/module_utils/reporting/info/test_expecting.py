@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.polling import SAMPLES
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.expecting import (
     FEWEST,
     MIN_KNOWN,
+    deleted_lately,
     expected_wait,
     is_worthless,
     score_of_boots,
@@ -118,3 +120,30 @@ def test_nothing_is_estimated_where_too_little_was_seen():
         None,
         "unknown: it waits for cores, which differs between nodes",
     )
+
+
+@pytest.mark.parametrize(
+    ("gone", "told"),
+    [
+        ([], "no node of it was deleted in the last ten minutes"),
+        (every(700, 2), "1 node of it was deleted in the last ten minutes"),
+        ([*every(60, 20), *every(5, 7, "other")], "11 nodes of it were deleted in the last ten minutes"),
+        (every(700, 1, until=NOW + 5), "no node of it was deleted in the last ten minutes"),
+        (every(5, SAMPLES), "at least 50 nodes of it were deleted in the last ten minutes"),
+        (every(30, SAMPLES), "21 nodes of it were deleted in the last ten minutes"),
+        ([*every(5, 1), *every(5, SAMPLES - 1, "other")], "at least 1 node of it was deleted in the last ten minutes"),
+        ([7, {"at": "x"}, {"pool": "main", "at": NOW}], "1 node of it was deleted in the last ten minutes"),
+        (None, ""),
+        ("many", ""),
+    ],
+)
+def test_the_deletions_of_ten_minutes_are_counted(gone, told):
+    reading = reading_of({WEST: {"gone": gone}})
+    assert deleted_lately(reading, "west/main", NOW) == told
+    assert deleted_lately(reading, "east/main", NOW) == deleted_lately(reading, "west", NOW) == ""
+
+
+def test_nothing_is_counted_when_no_launcher_writes():
+    reading = reading_of({WEST: {"gone": every(60, 9)}})
+    assert deleted_lately(reading, "west/main", NOW + 100) != ""
+    assert deleted_lately(reading, "west/main", NOW + 200) == ""

@@ -17,6 +17,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.web.page import r
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.page.curves import MOST_CURVES
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.page.rendering import static
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.page.routes import TYPES, VALID
+from ansible_collections.stackci.nodepool.plugins.module_utils.web.page.troubles import MANUAL
 from tests.support import busy_tree, populated_tree
 from tests.support.populated_tree import (
     BROKEN,
@@ -92,6 +93,13 @@ def text_of(case, path, status=200):
     return answer.get_data(as_text=True)
 
 
+def manual_links(page: Outline) -> set[str]:
+    """The links to the manual, the only ones that leave the service: they tell the other site nothing."""
+    links = [attrs for tag, attrs in page.tags if tag == "a" and (attrs.get("href") or "").startswith(f"{MANUAL}#")]
+    assert all(attrs["rel"] == "noopener noreferrer" and "target" not in attrs for attrs in links)
+    return {attrs["href"] or "" for attrs in links}
+
+
 @pytest.mark.parametrize("path", PAGES)
 def test_each_page_is_whole_without_javascript(case, path):
     text = text_of(case, path)
@@ -107,10 +115,21 @@ def test_each_page_is_whole_without_javascript(case, path):
 def test_no_page_needs_what_the_policy_forbids(case, path):
     page = Outline(text_of(case, path))
     assert not [attrs for _tag, attrs in page.tags if "style" in attrs or any(name[:2] == "on" for name in attrs)]
+    manual = manual_links(page)
     addresses = [attrs[name] for _tag, attrs in page.tags for name in ("src", "href", "action") if name in attrs]
-    assert addresses and all(address.startswith(("./", "../", "#", "?")) for address in addresses)
+    assert addresses and all(
+        address.startswith(("./", "../", "#", "?")) for address in addresses if address not in manual
+    )
     (script,) = [attrs.get("src") or "" for tag, attrs in page.tags if tag == "script"]
     assert script.lstrip("./").startswith("static/page.js")
+
+
+def test_each_trouble_of_the_overview_has_a_link_to_the_manual(case):
+    page = Outline(text_of(case, "/"))
+    signs = [attrs for tag, attrs in page.tags if tag == "span" and attrs.get("class") == "sign"]
+    links = [attrs for tag, attrs in page.tags if tag == "a" and (attrs.get("href") or "").startswith(MANUAL)]
+    assert len(links) == len(signs) > 3
+    assert f"{MANUAL}#freezes-breakers-health" in manual_links(page)
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -158,7 +177,8 @@ def test_all_links_stay_below_the_path_of_a_proxy(path, prefix):
     outline = Outline(case.get(path).text)
     assert outline.tags
     links = [found[name] or "" for _tag, found in outline.tags for name in ("href", "src", "action") if name in found]
-    for link in {urljoin(f"http://proxy{prefix}{path[1:]}", link) for link in links}:
+    manual = manual_links(outline)
+    for link in {urljoin(f"http://proxy{prefix}{path[1:]}", link) for link in links if link not in manual}:
         parts = urlsplit(link)
         assert parts.path.startswith(prefix), link
         there = case.get("/" + parts.path.removeprefix(prefix) + (f"?{parts.query}" if parts.query else ""))

@@ -3,6 +3,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
+import yaml
+
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import parse_config
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.attention import (
     CAUSES,
@@ -14,6 +19,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.la
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.providers import provider_rows
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.request_rows import request_rows
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.page.troubles import (
+    MANUAL,
     failures,
     leak_rows,
     stuck_rows,
@@ -24,6 +30,7 @@ from tests.support.populated_tree import BUILDING, FAILED
 from tests.support.tree_reading import NOW, populated, reading_of
 
 CONFIG = parse_config(busy_tree.config())
+PROJECT = Path(__file__).resolve().parents[6]
 EMPTY = parse_config('{"zookeeper-servers": [{"host": "localhost"}], "labels": []}')
 
 
@@ -37,6 +44,19 @@ def test_each_trouble_leads_to_the_rows_about_it():
     places = {row["cause"]: row["href"] for row in rows}
     assert places["freeze"] == "?q=cloud-nyc" and places["build"].startswith("images?q=")
     assert places["stuck"] == "#leaks"
+
+
+def test_each_trouble_leads_to_its_paragraph_of_the_manual():
+    """The table of causes in the manual has the anchors that its links use; a test of the documents follows those."""
+    text = (PROJECT / "docs" / "operating.md").read_text("utf-8")
+    table = text[text.index("<!-- causes -->") : text.index("<!-- end of causes -->")]
+    anchors = dict(re.findall(r"^\| `(.+?)` \|.*\(#(.+?)\) \|$", table, re.MULTILINE))
+    assert list(anchors) == list(CAUSES)
+    for cause, kind in CAUSES.items():
+        (shown,) = troubles([{"cause": cause, "provider": "", "subject": "", "section": kind.section}])
+        assert shown["manual"] == f"{MANUAL}#{anchors[cause]}"
+    galaxy = yaml.safe_load((PROJECT / "galaxy.yml").read_text("utf-8"))
+    assert f"{galaxy['repository']}/blob/main/docs/operating.md" == MANUAL
 
 
 def test_any_cause_has_a_place():
