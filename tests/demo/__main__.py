@@ -8,6 +8,8 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
+from collections.abc import Callable
+from functools import partial
 from types import FrameType
 
 from tests.demo import crowd
@@ -37,29 +39,20 @@ def main() -> int:
         return 2
     signal.signal(signal.SIGTERM, _interrupt)
     signal.signal(signal.SIGHUP, _interrupt)
-    return _run_crowd(keep=options.keep) if options.crowd else _run(keep=options.keep)
+    return _run(partial(_show_the_crowd if options.crowd else _show_the_story, keep=options.keep))
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _run(*, keep: bool) -> int:
+def _run(show: Callable[[World, Screen], bool]) -> int:
+    """Show something and end it; *show* returns True for what is to stay."""
     world = World()
     screen = Screen(world.logs)
     stays = False
     try:
-        with screen.step("Start a private ZooKeeper and a simulated OpenStack with two clouds"):
-            world.start()
-            screen.say(f"ZooKeeper on port {world.zookeeper_port}, the clouds at {world.cloud and world.cloud.url}")
-        requestor = Requestor(f"127.0.0.1:{world.zookeeper_port}")
-        try:
-            Story(world, screen, requestor).tell(keep=keep)
-        finally:
-            requestor.close()
-        stays = keep
-        if keep:
-            _say_how_to_look_around(world)
+        stays = show(world, screen)
     except KeyboardInterrupt:
         print("\nInterrupted.", file=sys.stderr)
         return 130
@@ -70,48 +63,44 @@ def _run(*, keep: bool) -> int:
         screen.close()
         if not stays:
             world.close()
-    screen.end("It keeps running" if keep else "Everything is stopped: done")
-    return 0
-
-
-def _run_crowd(*, keep: bool) -> int:
-    world = World()
-    screen = Screen(world.logs)
-    stays = False
-    try:
-        with screen.step(
-            "Start a private ZooKeeper and fill it with 6,000 nodes at 17 providers, of which four are ill"
-        ):
-            world.start_crowd()
-        with screen.step("Look at the first screen"):
-            command = [
-                "ansible-playbook",
-                str(ROOT / "playbooks/status.yml"),
-                "-e",
-                f"@{world.variables}",
-                "-e",
-                "status_width=120",
-            ]
-            status = screen.start("status", command, world.environment(), ROOT)
-            screen.follow("status", status, "^(ATTENTION.*|  [!-] .*)", CROWD_SECONDS)
-        if keep:
-            address = world.start_web()
-            if address is None:
-                raise RuntimeError(f"the web service does not answer: see {world.logs / 'web.log'}")
-            stays = True
-            _say_the_tour(world, address)
-    except KeyboardInterrupt:
-        print("\nInterrupted.", file=sys.stderr)
-        return 130
-    except (StepFailed, RuntimeError) as problem:
-        print(f"\nThe demo failed: {problem}\nAll logs: {world.logs}", file=sys.stderr)
-        return 1
-    finally:
-        screen.close()
-        if not stays:
-            world.close()
     screen.end("It keeps running" if stays else "Everything is stopped: done")
     return 0
+
+
+def _show_the_story(world: World, screen: Screen, *, keep: bool) -> bool:
+    with screen.step("Start a private ZooKeeper and a simulated OpenStack with two clouds"):
+        world.start()
+        screen.say(f"ZooKeeper on port {world.zookeeper_port}, the clouds at {world.cloud and world.cloud.url}")
+    requestor = Requestor(f"127.0.0.1:{world.zookeeper_port}")
+    try:
+        Story(world, screen, requestor).tell(keep=keep)
+    finally:
+        requestor.close()
+    if keep:
+        _say_how_to_look_around(world)
+    return keep
+
+
+def _show_the_crowd(world: World, screen: Screen, *, keep: bool) -> bool:
+    with screen.step("Start a private ZooKeeper and fill it with 6,000 nodes at 17 providers, of which four are ill"):
+        world.start_crowd()
+    with screen.step("Look at the first screen"):
+        command = [
+            "ansible-playbook",
+            str(ROOT / "playbooks/status.yml"),
+            "-e",
+            f"@{world.variables}",
+            "-e",
+            "status_width=120",
+        ]
+        status = screen.start("status", command, world.environment(), ROOT)
+        screen.follow("status", status, "^(ATTENTION.*|  [!-] .*)", CROWD_SECONDS)
+    if keep:
+        address = world.start_web()
+        if address is None:
+            raise RuntimeError(f"the web service does not answer: see {world.logs / 'web.log'}")
+        _say_the_tour(world, address)
+    return keep
 
 
 def _say_the_tour(world: World, address: str) -> None:

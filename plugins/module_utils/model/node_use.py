@@ -107,10 +107,8 @@ def use_of(
         use.held = node.state_time
     elif node.state in (NodeState.USED, NodeState.DELETING):
         use.held = held_since
-    at = node.state_time if node.state in (NodeState.USED, NodeState.DELETING) else None
-    use.left = ends if at is None or ends is None else min(at, ends)
-    if ends is None and at is not None:
-        use.left = at
+    over = node.state_time if node.state in (NodeState.USED, NodeState.DELETING) else None
+    use.left = min((at for at in (over, ends) if at is not None), default=None)
     return use
 
 

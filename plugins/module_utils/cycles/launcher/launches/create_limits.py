@@ -147,12 +147,18 @@ class CreateLimits:
     def is_stuck(self, ongoing: LaunchInProgress, now: float) -> bool:
         """Return True if the launch makes no progress because its pool is frozen or its provider is dead."""
         if ongoing.launch.phase == Phase.QUEUED:
-            before = [one for one in self._in_progress.like(ongoing) if one.failed_for_image and one.is_queued]
-            many = sum(one.node.id < ongoing.node.id for one in before) >= MOST_DEFERRED
-            return (many and ongoing.failed_for_image) or self.held_up(ongoing) is not None
+            return self._is_beyond_deferred(ongoing) or self.held_up(ongoing) is not None
         timeouts = ongoing.actor.timeouts
         bound = timeouts.stuck if ongoing.launch.server_id is None else timeouts.stuck_with_server
         return is_dead(ongoing.actor.health.standing(now), bound)
+
+    def _is_beyond_deferred(self, ongoing: LaunchInProgress) -> bool:
+        """Return True if it waits for another try after a failure of its image, as MOST_DEFERRED others do already."""
+        # Asked for every queued launch in each pass, so the others are looked at only where it can be.
+        if not ongoing.failed_for_image:
+            return False
+        before = (one for one in self._in_progress.like(ongoing) if one.node.id < ongoing.node.id)
+        return sum(one.failed_for_image and one.is_queued for one in before) >= MOST_DEFERRED
 
 
 def _retrying(ongoing: LaunchInProgress) -> Reason:
