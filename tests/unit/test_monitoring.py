@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.attention import CAUSES
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.causes import CAUSES
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.metric_catalog import (
     ATTENTION,
     BUDGET,

@@ -28,7 +28,8 @@ from ..model.stored import BadDocument
 from ..sweeping.candidate import Kind
 from . import metric_catalog as catalog
 from .image_metrics import add_images
-from .info.attention import CAUSES, RowsOf, attention
+from .info.attention import RowsOf, attention
+from .info.causes import CAUSES
 from .info.fields import known_state
 from .info.image_list import image_rows
 from .info.labels import label_rows

@@ -26,7 +26,7 @@ from ...model.documents import (
     words,
 )
 from ...model.node import NodeState
-from ...model.resources import INSTANCES, ORDER
+from ...model.resources import INSTANCES, ORDER, describe
 from ...model.stored import believed, is_number
 from .fields import (
     Fields,
@@ -164,6 +164,30 @@ def _resources(
         left = None if limit is None else max(0, limit - ours - theirs)
         rows.append({"resource": name, "used": ours, "others": theirs, "limit": limit, "left": left})
     return rows
+
+
+def used_of(rows: Iterable[Mapping[str, Any]], where: str, resource: str) -> str:
+    """Return how full a pool or its cloud is, whichever has less left, in words; "" when no limit is known.
+
+    :param rows: those of :func:`provider_rows`.
+    :param where: ``provider/pool``.
+    """
+    provider, _slash, name = where.partition("/")
+    row = next((item for item in rows if item["name"] == provider), None)
+    pool = next((item for item in row["pools"] if item["name"] == name), None) if row is not None else None
+    if row is None or pool is None:
+        return ""
+    known = [
+        (item["left"], place, item)
+        for place, items_of in ((f" of {provider}", row["resources"]), ("", pool["resources"]))
+        for item in items_of
+        if item["resource"] == resource and item["limit"] is not None
+    ]
+    if not known:
+        return ""
+    _left, place, item = min(known, key=lambda one: one[:2])
+    others = f", {item['others']:.12g} of them by others" if item["others"] else ""
+    return f"{item['used'] + item['others']:.12g} of {describe(resource, item['limit'])}{place} used{others}"
 
 
 # -- pools -----------------------------------------------------------------------------------------------------------

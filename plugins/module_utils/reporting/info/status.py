@@ -22,7 +22,8 @@ from ...model.owner import SENTENCES
 from ...model.request import RequestState
 from ...model.resources import INSTANCES
 from . import explain, image_list, labels, providers
-from .attention import BAD, RowsOf, attention
+from .attention import RowsOf, attention
+from .causes import BAD
 from .fields import known_state
 from .image_lines import image_lines
 from .image_list import image_rows

@@ -23,7 +23,7 @@ from ...model.config.types import NodepoolConfig
 from ...model.lines import amount, span
 from ...model.request import RequestState
 from ...model.stored import BadDocument
-from ...reporting.info.attention import UNTOLD
+from ...reporting.info.causes import UNTOLD
 from ...reporting.info.explain import explanation
 from ...reporting.info.image_list import image_rows
 from ...reporting.info.lease_rows import lease_rows

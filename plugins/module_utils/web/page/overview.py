@@ -18,7 +18,8 @@ from ...model.documents import text, words
 from ...model.node import NodeState
 from ...model.own_tree import BUILDER_NOTES
 from ...model.request import RequestState
-from ...reporting.info.attention import BAD, RowsOf, attention
+from ...reporting.info.attention import RowsOf, attention
+from ...reporting.info.causes import BAD
 from ...reporting.info.fields import age, known_state
 from ...reporting.info.image_list import image_rows
 from ...reporting.info.labels import label_rows

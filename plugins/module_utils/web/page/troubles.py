@@ -15,7 +15,7 @@ from ...clients.zookeeper.tree_reading import Found, TreeReading
 from ...model import own_tree
 from ...model.documents import mapping, seconds, text, whole
 from ...model.request import RequestState
-from ...reporting.info.attention import BAD, UNTOLD, WARN
+from ...reporting.info.causes import BAD, UNTOLD, WARN
 from ...reporting.info.explain import DECLINES, LAUNCHES
 from ...reporting.info.fields import age
 

@@ -159,7 +159,12 @@ class AcceptedRequests:
                 self._cancel(accepted)
             elif accepted.failures:
                 where = self._where(accepted.pool_id)
-                figures = {"where": where, "text": " | ".join(accepted.failures), "owner": foremost(accepted.owners)}
+                figures = {
+                    "where": where,
+                    "text": " | ".join(accepted.failures),
+                    "owner": foremost(accepted.owners),
+                    "nodes": len(accepted.failures),
+                }
                 reason = Reason(reasons.LAUNCH_FAILED, figures)
                 self._release_nodes(accepted)
                 self._decline(accepted, {accepted.pool_id: reason}, all_pools)

@@ -10,16 +10,13 @@ from typing import Any
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import parse_config
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link import paths
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.attention import (
-    CAUSES,
-    LONG_WAIT,
-    RowsOf,
-    attention,
-)
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.attention import RowsOf, attention
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.causes import CAUSES
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.image_list import image_rows
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.labels import label_rows
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.providers import provider_rows
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.request_rows import request_rows
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.request_troubles import LONG_WAIT
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.status import MOST_ROWS, status_lines
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.page.overview import overview
 from tests.support import busy_tree
@@ -152,7 +149,7 @@ def test_every_pool_s_reason_is_told_for_the_oldest_request_alone():
     documents[f"{paths.OWN}/waits/300-0000000001"] = {**here, "pools": [{**here, "pool": "cloud-fra/main"}, there]}
     rows = {row["subject"]: row for row in busy_without_requests(documents) if row["cause"] == "requests-wait"}
     row = rows["300-0000000001"]
-    assert row["text"] == "1 request for debian-12 waits: 0 of 20 left in cloud-fra/main"
+    assert row["text"] == "1 request for debian-12 waits: 0 of 20 left in cloud-fra/main (37 of 34 instances used)"
     assert row["pools"] == ["1 of 20 left in cloud-nyc/main"], "the third one has said nothing"
     assert rows["300-0000000002"]["pools"] == []
 

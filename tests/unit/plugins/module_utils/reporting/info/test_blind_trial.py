@@ -14,7 +14,7 @@ import pytest
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import parse_config
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link import paths
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.day_usage import day_of
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.attention import CAUSES
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.causes import CAUSES
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.status import roots_of, status_lines
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.page.overview import overview, parts
 from tests.support import busy_tree

@@ -9,11 +9,8 @@ from pathlib import Path
 import yaml
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import parse_config
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.attention import (
-    CAUSES,
-    RowsOf,
-    attention,
-)
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.attention import RowsOf, attention
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.causes import CAUSES
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.image_list import image_rows
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.labels import label_rows
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.providers import provider_rows

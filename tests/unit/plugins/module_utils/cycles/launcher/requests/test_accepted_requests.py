@@ -270,7 +270,7 @@ def test_a_set_of_which_one_launch_fails_for_good_is_declined_and_its_other_node
         failed = world.store.requests.read(request)
         assert failed is not None and failed.nodes == [] and len(failed.declined_by) == 1
         ((reason,),) = cycle.account.failed.values()
-        assert reason["code"] == "launch-failed" and "it broke" in reason["text"]
+        assert reason["code"] == "launch-failed" and "it broke" in reason["text"] and reason["nodes"] == 1
         stored = world.store.own.get(f"waits/{request}")
         assert stored is not None and stored["code"] == "failed"
 
