@@ -142,7 +142,8 @@ options:
     type: path
   private_key:
     description:
-      - Private key for the login, for O(ssh_config) and O(inventory).
+      - Private key for the login, for O(ssh_config), O(inventory) and RV(nodes[].ssh_arguments). With it, ssh offers no
+        other key of an agent.
     type: path
   file_mode:
     description:
@@ -317,7 +318,7 @@ nodes:
     ssh_arguments:
       description:
         - Value for C(ansible_ssh_common_args) by which ssh checks the host key with the file O(known_hosts), or takes
-          the key of the first contact where none was recorded. Empty without O(known_hosts).
+          the key of the first contact where none was recorded, and offers O(private_key) alone. Empty without either.
       type: str
       sample: -o 'UserKnownHostsFile="/tmp/known_hosts"' -o GlobalKnownHostsFile=/dev/null -o StrictHostKeyChecking=yes
 notices:

@@ -192,6 +192,13 @@ zookeeper:
   returned: with O(state=present), O(state=started) or O(state=stopped)
   type: str
   sample: 127.0.0.1:41234
+command:
+  description:
+    - How a shell calls the command C(nodepoolctl) in O(folder), which knows this configuration and the private key.
+    - Empty in check mode, and when the module does not run on the machine of Ansible.
+  returned: with O(state=present)
+  type: str
+  sample: ~/nodepool-quickstart/nodepoolctl
 choices:
   description: What was chosen and why. Empty when C(nodepool.yaml) was there already.
   returned: with O(state=present)

@@ -6,8 +6,26 @@
 from __future__ import annotations
 
 import os
+import shlex
 import tempfile
 from collections.abc import Iterable
+
+ONE_KEY = ("-o", "IdentitiesOnly=yes")
+"""For ssh, beside a key: it offers no other. Servers end the connection after six keys, and an agent may have more."""
+
+
+def ssh_arguments(known_hosts: str, *, checking: str = "yes", one_key: bool = False) -> str:
+    """Return the options of ssh by which recorded host keys are used, as ``ansible_ssh_common_args`` takes them.
+
+    :param known_hosts: path of the file; "" for none.
+    :param checking: value of StrictHostKeyChecking.
+    :param one_key: Ansible is given a private key, and no other is to be offered.
+    """
+    words: list[str] = []
+    if known_hosts:
+        words += ["-o", f'UserKnownHostsFile="{known_hosts}"', "-o", "GlobalKnownHostsFile=/dev/null"]
+        words += ["-o", f"StrictHostKeyChecking={checking}"]
+    return shlex.join([*words, *(ONE_KEY if one_key else ())])
 
 
 def known_hosts_lines(address: str, port: int, keys: Iterable[str]) -> list[str]:

@@ -8,13 +8,12 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..clients.known_hosts import known_hosts_lines
+from ..clients.known_hosts import known_hosts_lines, ssh_arguments
 from ..model import connection
 from ..model.cloud import META_GROUPS
 from ..model.node import DEFAULT_PORT, NodeState
@@ -247,6 +246,5 @@ def _connection(row: Mapping[str, Any], address: str, known_hosts: str | None) -
     }
     variables |= {name: value for name, value in found.items() if value and value not in _DEFAULTS}
     if known_hosts and row.get("host_keys"):
-        options = (f'UserKnownHostsFile="{known_hosts}"', "GlobalKnownHostsFile=/dev/null", "StrictHostKeyChecking=yes")
-        variables["ansible_ssh_common_args"] = " ".join(f"-o {shlex.quote(option)}" for option in options)
+        variables["ansible_ssh_common_args"] = ssh_arguments(known_hosts)
     return variables

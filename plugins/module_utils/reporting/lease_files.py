@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..clients.known_hosts import known_hosts_lines
+from ..clients.known_hosts import known_hosts_lines, ssh_arguments
 from ..clients.marked_file import is_marked_file, remove_marked, write_marked
 from ..model.errors import ConfigError
 
@@ -82,9 +81,13 @@ def bring(files: LeaseFiles, lease: str, rows: Sequence[Mapping[str, Any]] | Non
     return changed
 
 
-def lease_row(row: dict[str, Any], known_hosts: str | None) -> dict[str, Any]:
+NO_FILES = LeaseFiles()
+
+
+def lease_row(row: dict[str, Any], files: LeaseFiles) -> dict[str, Any]:
     """Return the row of a node with what ssh and an inventory need besides."""
-    return {**row, "hostname": hostname(row), "ssh_arguments": ssh_arguments(row, known_hosts)}
+    arguments = _arguments(row, files.known_hosts, files.private_key)
+    return {**row, "hostname": hostname(row), "ssh_arguments": arguments}
 
 
 def hostname(row: Mapping[str, Any]) -> str:
@@ -92,19 +95,13 @@ def hostname(row: Mapping[str, Any]) -> str:
     return f"np{row['id']}" if _ID.fullmatch(str(row["id"])) else "np"
 
 
-def ssh_arguments(row: Mapping[str, Any], known_hosts: str | None) -> str:
-    """Return the options of ssh by which the recorded host keys are used; "" without a file of known hosts.
-
-    Without recorded keys (host-key-checking: false) the key of the first contact is taken.
-    """
-    if not known_hosts:
-        return ""
-    options = (f'UserKnownHostsFile="{known_hosts}"', "GlobalKnownHostsFile=/dev/null", _checking(row))
-    return " ".join(f"-o {shlex.quote(option)}" for option in options)
+def _arguments(row: Mapping[str, Any], known_hosts: str | None, private_key: str | None) -> str:
+    return ssh_arguments(known_hosts or "", checking=_checking(row), one_key=bool(private_key))
 
 
 def _checking(row: Mapping[str, Any]) -> str:
-    return f"StrictHostKeyChecking={'yes' if row['host_keys'] else 'accept-new'}"
+    """Return the word for StrictHostKeyChecking: without recorded keys the key of the first contact is taken."""
+    return "yes" if row["host_keys"] else "accept-new"
 
 
 def known_hosts_text(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -123,7 +120,7 @@ def ssh_config_text(rows: Sequence[Mapping[str, Any]], known_hosts: str, private
         lines += [f"  User {_quoted(row['user'])}"] if row["user"] else []
         lines += [f"  IdentityFile {_quoted(private_key)}", "  IdentitiesOnly yes"] if private_key else []
         lines += [f"  UserKnownHostsFile {_quoted(known_hosts)}", "  GlobalKnownHostsFile /dev/null"]
-        lines.append(f"  {_checking(row).replace('=', ' ')}")
+        lines.append(f"  StrictHostKeyChecking {_checking(row)}")
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -151,7 +148,7 @@ def variables(row: Mapping[str, Any], known_hosts: str, private_key: str | None)
         yield "ansible_shell_type", row["shell_type"]
     if private_key:
         yield "ansible_ssh_private_key_file", private_key
-    yield "ansible_ssh_common_args", ssh_arguments(row, known_hosts)
+    yield "ansible_ssh_common_args", _arguments(row, known_hosts, private_key)
 
 
 def _quoted(text: str) -> str:

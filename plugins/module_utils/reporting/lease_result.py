@@ -21,23 +21,21 @@ from ..model.errors import DeadlineExceeded, Stopped
 from ..model.lease import LeaseError
 from ..model.lines import amount
 from ..model.node import Node, NodeState
-from .lease_files import lease_row
+from .lease_files import NO_FILES, LeaseFiles, lease_row
 from .node_access_rows import node_row, refusals
 
 
-def lease_result(
-    name: str, status: LeaseStatus, outcome: LeaseOutcome, known_hosts: str | None = None
-) -> dict[str, Any]:
+def lease_result(name: str, status: LeaseStatus, outcome: LeaseOutcome, files: LeaseFiles = NO_FILES) -> dict[str, Any]:
     """Return the lease as a module's result.
 
-    :param known_hosts: the file of known hosts that the nodes' options of ssh name; None for none.
+    :param files: what the nodes' options of ssh name.
     """
     refused = [sentence for node in status.nodes for sentence in refusals(node, outcome.config)]
     return {
         "lease": name,
         "complete": status.done and not status.failures and not outcome.unattended,
         "requests": [{"id": part.request, "state": part.state, "reason": part.reason} for part in status.sets],
-        "nodes": [lease_row(node_row(node, outcome.config), known_hosts) for node in status.nodes],
+        "nodes": [lease_row(node_row(node, outcome.config), files) for node in status.nodes],
         "notices": [*status.notices, *outcome.notices, *refused],
     }
 
@@ -113,18 +111,18 @@ def _summary(status: LeaseStatus) -> dict[str, dict[str, str]]:
 
 
 def outcome_result(
-    turn: LeaseTurn, outcome: LeaseOutcome, *, preview: bool = False, known_hosts: str | None = None
+    turn: LeaseTurn, outcome: LeaseOutcome, *, preview: bool = False, files: LeaseFiles = NO_FILES
 ) -> dict[str, Any]:
     """Return the whole result of a turn.
 
-    :param known_hosts: see :func:`lease_result`.
+    :param files: see :func:`lease_result`.
     :raises DeadlineExceeded: when the time is over; it has the last state.
     :raises Stopped: when the launcher of this run was ended; it has the last state.
     :raises LeaseError: when a request failed or was deleted.
     """
     name = turn.spec.name
     status = outcome.after
-    result = lease_result(name, status, outcome, known_hosts)
+    result = lease_result(name, status, outcome, files)
     if preview:
         result["planned"] = [_sentence(action) for action in status.planned]
         if status.leaving and not any(isinstance(action, Leave) for action in status.planned):

@@ -87,7 +87,7 @@ def lease(module: AnsibleModule) -> dict[str, Any]:
         )
     for warning in outcome.warnings:
         module.warn(warning)
-    result = outcome_result(turn, outcome, preview=module.check_mode, known_hosts=files.known_hosts)
+    result = outcome_result(turn, outcome, preview=module.check_mode, files=files)
     if not turn.present or result["complete"] or module.check_mode:
         if key is not None and not module.check_mode:
             result["changed"] = authorize(result["nodes"], key, files.private_key) or result["changed"]

@@ -66,6 +66,7 @@ def quickstart(module: AnsibleModule) -> dict[str, Any]:
         "user": ready.user,
         "private_key": ready.private_key,
         "zookeeper": ready.zookeeper,
+        "command": ready.command,
         "choices": ready.choices,
     }
 

@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.known_hosts import known_hosts_lines
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.known_hosts import ONE_KEY, known_hosts_lines
 from ansible_collections.stackci.nodepool.plugins.module_utils.model import connection
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import NodepoolError, UnknownName
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import amount
@@ -46,10 +46,10 @@ def connect(options: Mapping[str, Any], ask: Ask, run: Callable[[Sequence[str]],
 
 def ssh_words(node: Mapping[str, Any], known_hosts: str, options: Mapping[str, Any]) -> list[str]:
     """Return the command line of ssh."""
-    words = ["ssh", "-o", f"UserKnownHostsFile={known_hosts}", "-o", "GlobalKnownHostsFile=/dev/null"]
+    words = ["ssh", "-o", f'UserKnownHostsFile="{known_hosts}"', "-o", "GlobalKnownHostsFile=/dev/null"]
     # Nodes of pools with host-key-checking: false have no recorded keys.
     words += ["-o", f"StrictHostKeyChecking={'yes' if node['host_keys'] else 'accept-new'}", "-o", "LogLevel=ERROR"]
-    words += ["-i", options["identity"], "-o", "IdentitiesOnly=yes"] if options.get("identity") else []
+    words += ["-i", options["identity"], *ONE_KEY] if options.get("identity") else []
     user = connection.user(node["username"])
     words += ["-p", str(_port(node)), *(["-l", user] if user else []), node["address"]]
     return [*words, "--", *options["command"]] if options.get("command") else words

@@ -8,11 +8,14 @@ from __future__ import annotations
 import json
 import os
 import pwd
+import re
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import venv
 from collections.abc import Iterator
 from pathlib import Path
@@ -137,6 +140,77 @@ def test_from_clouds_yaml_to_a_node_and_back(newcomer: Newcomer) -> None:
     assert busy.returncode != 0 and f"which zookeeper-servers in {newcomer.config} names" in busy.stdout
     fine(newcomer.play(state="started"))
     assert private_zookeeper(newcomer.notes).answers()
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """The environment of an agent with more keys than a server lets anybody try, and none that a node knows."""
+    socket_of, home = Path(tempfile.mkdtemp(prefix="agent-")) / "s", {"HOME": str(tmp_path)}
+    variables = {"SSH_AUTH_SOCK": str(socket_of)}
+    running = subprocess.Popen(["ssh-agent", "-D", "-a", str(socket_of)], stdout=subprocess.DEVNULL)
+    try:
+        eventually(socket_of.exists, seconds=30)
+        for number in range(7):
+            key = tmp_path / f"key{number}"
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True, timeout=30)
+            subprocess.run(
+                ["ssh-add", "-q", key],
+                env={**os.environ, **home, **variables},
+                check=True,
+                timeout=30,
+                stdin=subprocess.DEVNULL,
+            )
+        yield variables
+    finally:
+        running.kill()
+        running.wait()
+        shutil.rmtree(socket_of.parent)
+
+
+def test_what_it_prints_can_be_typed_also_with_blanks_and_many_keys(tmp_path: Path, agent: dict[str, str]) -> None:
+    home = tmp_path / "new comer"
+    home.mkdir()
+    boot = {"kind": "fixed", "value": 0.5}
+    with SimCloud(default_cloud("mycloud", guests=True, images=IMAGES, networks=NETWORKS, boot=boot)) as cloud:
+        newcomer = Newcomer(home, cloud)
+        clouds = home / "my clouds.yaml"
+        clouds.write_text(cloud.clouds_yaml.read_text("utf-8"), encoding="utf-8")
+        folder = {"quickstart_folder": str(newcomer.folder), "nodepool_clouds_config": str(clouds)}
+        try:
+            playbook = ROOT / "playbooks" / "quickstart.yml"
+            ran = command(
+                "ansible-playbook",
+                playbook,
+                *newcomer.options(**folder),
+                folder=home,
+                timeout=180,
+                **SHORT_PATHS,
+                **agent,
+            )
+            lines = dict(re.findall(r'"(Keep a node|Log in to it|Release it|Remove all): +(.*)"', fine(ran)))
+
+            def type_in(what: str, more: str = "") -> str:
+                variables = {**environment(home, **SHORT_PATHS, **agent), "ANSIBLE_PYTHON_INTERPRETER": "auto"}
+                ran = subprocess.run(
+                    ["bash", "-c", lines[what] + more],
+                    cwd=tmp_path,
+                    env=variables,
+                    capture_output=True,
+                    text=True,
+                    timeout=180,
+                    check=False,
+                )
+                return fine(ran)
+
+            assert lines["Keep a node"] == "~/nodepool-quickstart/nodepoolctl lease mine debian-12 --launch"
+            assert "debian-12" in type_in("Keep a node")
+            assert type_in("Log in to it", " echo I am '$(whoami)'") == f"I am {USER}\n"
+            type_in("Release it")
+            assert cloud.servers("mycloud") == []
+            type_in("Remove all")
+            assert not newcomer.folder.exists()
+        finally:
+            newcomer.close()
 
 
 def test_absent_removes_everything_also_a_node_that_is_still_leased(newcomer: Newcomer) -> None:

@@ -36,8 +36,8 @@ def check_needs(
         names = ", ".join(line.partition(">")[0] for line in missing)
         packages = " ".join(shlex.quote(line) for line in missing)
         problems.append(
-            f"the Python that runs Ansible ({sys.executable}) has no {names}. Type: {sys.executable} -m pip install"
-            f" {packages}"
+            f"the Python that runs Ansible ({sys.executable}) has no {names}. Type: {shlex.quote(sys.executable)}"
+            f" -m pip install {packages}"
         )
     if which("ssh") is None:
         problems.append("this machine has no ssh. On Debian and Ubuntu: sudo apt-get install openssh-client")

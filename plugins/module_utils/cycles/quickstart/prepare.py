@@ -22,6 +22,7 @@ from ...model.config.types import NodepoolConfig
 from ...model.errors import wrong
 from ..frame.tree_identity import site_of
 from .choosing import client_of, decide, told
+from .command_file import write_command
 from .folder_notes import Notes
 from .missing_programs import check_needs
 from .wish import NODEPOOL_YAML, ZOOKEEPER, QuickstartWish
@@ -31,7 +32,7 @@ Say = Callable[[str], None]
 
 @dataclass
 class Prepared:
-    """What is ready. *choices*: sentences about what was chosen and why."""
+    """What is ready. *choices*: sentences about what was chosen and why. *command*: how to call nodepoolctl."""
 
     config: str
     text: str
@@ -40,6 +41,7 @@ class Prepared:
     user: str
     private_key: str
     zookeeper: str
+    command: str = ""
     changed: bool = False
     yours: bool = False
     choices: list[str] = field(default_factory=list)
@@ -76,7 +78,7 @@ def prepare(wish: QuickstartWish, *, preview: bool = False, say: Say = lambda li
         changed = notes.write_file(NODEPOOL_YAML, first_config(plan)) or changed
         choices = told(plan)
     prepared = _prepared(wish, notes)
-    prepared.changed, prepared.choices = changed, choices
+    prepared.changed, prepared.choices, prepared.command = changed, choices, write_command(wish, notes)
     _note_site(notes, prepared)
     return prepared
 

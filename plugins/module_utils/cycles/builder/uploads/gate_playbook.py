@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from collections.abc import Collection
 from typing import Any
 
-from ....clients.known_hosts import known_hosts_lines
+from ....clients.known_hosts import known_hosts_lines, ssh_arguments
 from ....clients.playbook_run import PlaybookRun
 from ....model import connection
 from ....model.config.gate_settings import GateSettings
@@ -95,7 +94,5 @@ def _variables(node: Node, port: int, address: str, private_key: str, known_host
         "ansible_ssh_private_key_file": private_key,
     }
     variables: dict[str, Any] = {name: value for name, value in found.items() if value and value not in _DEFAULTS}
-    if known_hosts:
-        options = (f'UserKnownHostsFile="{known_hosts}"', "GlobalKnownHostsFile=/dev/null", "StrictHostKeyChecking=yes")
-        variables["ansible_ssh_common_args"] = " ".join(f"-o {shlex.quote(option)}" for option in options)
-    return variables
+    arguments = ssh_arguments(known_hosts, one_key=bool(private_key))
+    return {**variables, "ansible_ssh_common_args": arguments} if arguments else variables

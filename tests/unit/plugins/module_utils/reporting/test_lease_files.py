@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 import subprocess
 from pathlib import Path
@@ -64,7 +65,8 @@ def test_ansible_reads_the_inventory(files: LeaseFiles) -> None:
     hosts = {host.name: host.vars for host in inventory.get_hosts("label_debian_12:&leased_nodes")}
     assert hosts["np0000000007"]["ansible_host"] == "192.0.2.7"
     assert hosts["np0000000007"]["ansible_python_interpreter"] == "/usr/bin/python3"
-    assert "StrictHostKeyChecking=yes" in hosts["np0000000007"]["ansible_ssh_common_args"]
+    arguments = shlex.split(hosts["np0000000007"]["ansible_ssh_common_args"])
+    assert arguments[-4:] == ["-o", "StrictHostKeyChecking=yes", "-o", "IdentitiesOnly=yes"], "no other key of an agent"
     assert hosts["np0000000008"]["ansible_connection"] == "winrm" and "ansible_user" not in hosts["np0000000008"]
 
 

@@ -23,7 +23,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.lease_p
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import DeadlineExceeded
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.lease import LeaseError, LeaseSpec
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.lease_files import lease_row
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.lease_files import NO_FILES, lease_row
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.lease_result import (
     outcome_result,
     progress_line,
@@ -128,7 +128,7 @@ def test_node_row_has_exactly_what_the_module_documents() -> None:
     import yaml
 
     documented = yaml.safe_load(nodepool_request.RETURN)["nodes"]["contains"]
-    assert set(lease_row(node_row(Node(id="1", type=["small"])), None)) == set(documented)
+    assert set(lease_row(node_row(Node(id="1", type=["small"])), NO_FILES)) == set(documented)
     options = yaml.safe_load(nodepool_request.DOCUMENTATION)["options"]
     for name, spec in LEASE_ARGUMENTS.items():
         if name in options:
