@@ -69,7 +69,10 @@ def documents(now: float) -> Iterator[tuple[str, dict[str, Any] | None]]:
             yield f"{OWN}/providers/{name}/{LOCK}", None
             yield f"/nodepool/components/pool/launcher1{place:09d}", pool(name, f"launcher{1 + place % 3}")
         yield f"{OWN}/pools/{pool_id(name)}", {**pool(name, "launcher1"), "last_seen": now}
-    yield f"{OWN}/freezes/{pool_id(FULL)}", {"instances": {"until": now + 120, "refusals": [now], "text": QUOTA}}
+    yield (
+        f"{OWN}/freezes/{pool_id(FULL)}",
+        {"instances": {"resource": "instances", "until": now + 120, "refusals": [now], "text": QUOTA}},
+    )
     stuck = {"provider": DOWN, "server": "5d2f6f0c", "node": "0000000042", "since": now - 1900, "tries": 7}
     yield f"{OWN}/stuck/5d2f6f0c", {**stuck, "answer": "409 Conflict: task_state is powering-on"}
     failed = {"failures": 3, "failed_at": now - 500, "not_before": now + 900, "error": "mirror answered 404"}

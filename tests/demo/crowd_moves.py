@@ -94,7 +94,7 @@ class Crowd:
             for name in PROVIDERS:
                 self._write(f"{OWN}/providers/{name}", provider(name, now))
         if self._moves % FREEZES_EVERY:
-            freeze = {"instances": {"until": now + 30, "refusals": [now], "text": QUOTA}}
+            freeze = {"instances": {"resource": "instances", "until": now + 30, "refusals": [now], "text": QUOTA}}
             self._write(f"{OWN}/freezes/{pool_id(FULL)}", freeze)
         if self._moves % TAKEOVERS_EVERY == 0:
             host = f"launcher{1 + self._moves // TAKEOVERS_EVERY % 3}"

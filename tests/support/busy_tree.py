@@ -253,7 +253,12 @@ def _providers(now: float, nodes: int) -> Iterator[tuple[str, Any]]:
             },
         )
     yield "/nodepool/components/launcher/launcher10000000000", {"hostname": "launcher1", "kind": "launcher"}
-    freeze = {"until": now + 38, "refusals": [now - 22], "text": QUOTA.format(used=limit(PROVIDERS[FULL], nodes))}
+    freeze = {
+        "resource": "instances",
+        "until": now + 38,
+        "refusals": [now - 22],
+        "text": QUOTA.format(used=limit(PROVIDERS[FULL], nodes)),
+    }
     yield f"/nodepool/stackci/freezes/{pool_id(FULL)}", {"instances": freeze}
     breaker = {"failures": 5, "until": now + 95, "text": NO_HOST}
     yield f"/nodepool/stackci/breakers/{FULL}", {"fedora-42/v3-standard-8": breaker}

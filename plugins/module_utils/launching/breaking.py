@@ -10,11 +10,13 @@ Then it tries again, and the first success closes the breaker.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from ..model.backoff import backoff
 from ..model.owner import IMAGE, LABEL
-from ..model.stored import Stored, believed
+from ..model.stored import BadDocument, Stored, all_made, believed
 
 FAILURES = 5
 FIRST = 60.0
@@ -180,3 +182,16 @@ class Breaker(Stored):
 
     def _lately(self, now: float) -> list[float]:
         return [moment for moment in self.recent if 0 <= now - moment < WINDOW]
+
+
+read = all_made(Breaker.from_document)
+"""Reads the stored breakers of a provider, by their keys."""
+
+
+def in_force(document: Mapping[str, Any] | None, now: float) -> dict[str, Breaker]:
+    """Return the open breakers of a stored document; none of one that cannot be used: launchers ignore it, too."""
+    try:
+        known = {key: item.as_of(now) for key, item in sorted(read(document or {}).items())}
+    except BadDocument:
+        return {}
+    return {key: breaker for key, breaker in known.items() if breaker.is_open(now)}

@@ -14,13 +14,13 @@ creates in parallel, and more with each one accepted.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ..model.api_timeouts import MOST_CREATES
 from ..model.freeze import Evidence, Freeze
-from ..model.stored import is_number
+from ..model.stored import BadDocument, all_made, is_number
 
 FIRST = 24.0
 """Seconds from the first refusal to the next try, and the shortest interval between later tries."""
@@ -50,6 +50,18 @@ GENTLY_FROM, GENTLY_TO = 4, 16
 """Between these sizes the window grows by one for two accepted creates: the first burst may meet a hidden limit."""
 NEAR_LIMIT = 3
 """Most creates at once near a limit: nova checks quota without reserving, so it may accept several that then fail."""
+
+read = all_made(Freeze.from_document)
+"""Reads the stored freezes of a pool, by resource."""
+
+
+def in_force(document: Mapping[str, Any] | None, now: float) -> dict[str, Freeze]:
+    """Return the freezes of a stored document that last; none of one that cannot be used: launchers ignore it, too."""
+    try:
+        known = {name: item.as_of(now, LONGEST) for name, item in sorted(read(document or {}).items())}
+    except BadDocument:
+        return {}
+    return {name: freeze for name, freeze in known.items() if now < freeze.until}
 
 
 def refused(

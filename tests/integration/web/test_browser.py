@@ -221,7 +221,12 @@ def test_the_last_hours_are_curves_with_their_changes_beneath(zookeeper, chromiu
         recorder = Recorder(site.picture)
         # Two looks: what is there before the first one is not new.
         recorder.step(0.0)
-        freeze = {"until": time.time() + 60, "refusals": [time.time()], "text": f"Quota exceeded {evil}"}
+        freeze = {
+            "resource": "cores",
+            "until": time.time() + 60,
+            "refusals": [time.time()],
+            "text": f"Quota exceeded {evil}",
+        }
         site.write(f"/nodepool/stackci/freezes/{busy_tree.pool_id('cloud-fra')}", {"cores": freeze})
 
         def seen() -> bool:

@@ -10,11 +10,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ...launching.breaking import Breaker
-from ...launching.freezing import LONGEST
-from ...model.freeze import Freeze
+from ...launching import breaking, freezing
 from ...model.own_tree import BREAKERS, FREEZES, KNOWN_POOLS
-from ...model.stored import BadDocument, all_made
 
 if TYPE_CHECKING:
     from ...clients.zookeeper.store import Store
@@ -87,31 +84,22 @@ def _documents(store: Store, wish: ThrottleWish) -> list[tuple[str, dict[str, An
 
 def _chosen(document: Mapping[str, Any], wish: ThrottleWish, now: float) -> dict[str, dict[str, Any]]:
     """Return the entries that are in force and chosen, by their keys."""
-    try:
-        return _freezes(document, wish, now) if wish.kind == FREEZE else _breakers(document, wish, now)
-    except BadDocument:
-        return {}  # launchers ignore such a document, too
+    return _freezes(document, wish, now) if wish.kind == FREEZE else _breakers(document, wish, now)
 
 
 def _freezes(document: Mapping[str, Any], wish: ThrottleWish, now: float) -> dict[str, dict[str, Any]]:
-    known = {name: item.as_of(now, LONGEST) for name, item in all_made(Freeze.from_document)(document).items()}
     return {
         name: {"resource": name, "ends_in": round(freeze.until - now, 1), "text": freeze.text}
-        for name, freeze in sorted(known.items())
-        if now < freeze.until and (not wish.resources or name in wish.resources)
+        for name, freeze in freezing.in_force(document, now).items()
+        if not wish.resources or name in wish.resources
     }
 
 
 def _breakers(document: Mapping[str, Any], wish: ThrottleWish, now: float) -> dict[str, dict[str, Any]]:
     chosen = {}
-    for key, item in sorted(all_made(Breaker.from_document)(document).items()):
-        breaker = item.as_of(now)
+    for key, breaker in breaking.in_force(document, now).items():
         image, _slash, flavor = key.partition("/")
-        if (
-            breaker.is_open(now)
-            and (not wish.images or image in wish.images)
-            and (not wish.flavors or flavor in wish.flavors)
-        ):
-            left = round(breaker.until - now, 1)
+        if (not wish.images or image in wish.images) and (not wish.flavors or flavor in wish.flavors):
+            left = round(breaker.opens_at(now) - now, 1)
             chosen[key] = {"image": image, "flavor": flavor, "ends_in": left, "text": breaker.text}
     return chosen

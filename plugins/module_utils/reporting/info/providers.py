@@ -13,9 +13,8 @@ from typing import Any
 
 from ...clients.zookeeper.link import paths
 from ...clients.zookeeper.tree_reading import EMPTY, Found, TreeReading
-from ...launching.breaking import MOST as LONGEST_BREAK
+from ...launching import breaking, freezing
 from ...launching.call_shares import CallShares
-from ...launching.freezing import LONGEST as LONGEST_FREEZE
 from ...model import own_tree
 from ...model.config.types import NodepoolConfig, Provider
 from ...model.documents import (
@@ -27,7 +26,7 @@ from ...model.documents import (
 )
 from ...model.node import NodeState
 from ...model.resources import INSTANCES, ORDER, describe
-from ...model.stored import believed, is_number
+from ...model.stored import is_number
 from .fields import (
     Fields,
     age,
@@ -244,33 +243,26 @@ def _pool_row(
 
 def _freezes(found: Found | None, now: float) -> Iterator[dict[str, Any]]:
     """Yield the freezes in force."""
-    for resource, item in sorted((found.document if found else {}).items()):
-        document = mapping(item) or {}
-        until = believed(seconds(document.get("until")) or 0.0, now, LONGEST_FREEZE)
-        if now < until:
-            refusals = document.get("refusals")
-            yield {
-                "resource": resource,
-                "ends_in": round(until - now, 1),
-                "refusals": len(refusals) if isinstance(refusals, list) else 0,
-                "text": text(document.get("text")),
-            }
+    for resource, freeze in freezing.in_force(found.document if found else None, now).items():
+        yield {
+            "resource": resource,
+            "ends_in": round(freeze.until - now, 1),
+            "refusals": len(freeze.refusals),
+            "text": freeze.text or None,
+        }
 
 
 def _breakers(found: Found | None, now: float) -> Iterator[dict[str, Any]]:
     """Yield the open breakers."""
-    for key, item in sorted((found.document if found else {}).items()):
-        document = mapping(item) or {}
-        until = believed(seconds(document.get("until")) or 0.0, now, LONGEST_BREAK)
-        if now < until:
-            image, _slash, flavor = key.partition("/")
-            yield {
-                "image": image,
-                "flavor": flavor,
-                "ends_in": round(until - now, 1),
-                "failures": whole(document.get("failures")) or 0,
-                "text": text(document.get("text")),
-            }
+    for key, breaker in breaking.in_force(found.document if found else None, now).items():
+        image, _slash, flavor = key.partition("/")
+        yield {
+            "image": image,
+            "flavor": flavor,
+            "ends_in": round(breaker.opens_at(now) - now, 1),
+            "failures": breaker.failures,
+            "text": breaker.text or None,
+        }
 
 
 def _stuck(reading: TreeReading, now: float) -> Iterator[dict[str, Any]]:

@@ -9,16 +9,14 @@ import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ....launching.breaking import SPACE, Breaker, Sign
+from ....launching.breaking import SPACE, Breaker, Sign, read
 from ....model import owner, reasons
 from ....model.config.types import Pool, PoolLabel
 from ....model.lines import Trouble
 from ....model.own_tree import BREAKERS
 from ....model.reasons import Reason
-from ....model.stored import BadDocument, all_made
+from ....model.stored import BadDocument
 from ..context.context import Context
-
-_READ = all_made(Breaker.from_document)
 
 
 class Breakers:
@@ -149,7 +147,7 @@ class Breakers:
         return found
 
     def _known(self, provider: str, now: float) -> dict[str, Breaker]:
-        return _as_of(self._context.store.own.unchanging(f"{BREAKERS}/{provider}", _READ) or {}, now)
+        return _as_of(self._context.store.own.unchanging(f"{BREAKERS}/{provider}", read) or {}, now)
 
     def _change(
         self, provider: str, key: str, now: float, step: Callable[[Breaker | None], Breaker | None]
@@ -162,7 +160,7 @@ class Breakers:
 
         def make(document: Mapping[str, Any] | None) -> dict[str, Any]:
             try:
-                known = _as_of(_READ(document or {}), now)
+                known = _as_of(read(document or {}), now)
             except BadDocument:
                 known = {}
             before = known.pop(key, None)

@@ -19,6 +19,7 @@ from ....launching.freezing import (
     careful_late,
     is_raised,
     is_remembered,
+    read,
     refused,
     room,
     settle,
@@ -31,11 +32,10 @@ from ....model.lines import Line, Subject, Trouble
 from ....model.own_tree import FREEZES
 from ....model.reasons import Reason
 from ....model.resources import INSTANCES, Resources
-from ....model.stored import BadDocument, all_made
+from ....model.stored import BadDocument
 from ..context.context import Context
 from ..provider.actor import ProviderActor
 
-_READ = all_made(Freeze.from_document)
 ONE = Resources()
 """What a create needs of which nothing is known: it counts as one of whatever is frozen."""
 
@@ -304,7 +304,7 @@ class Freezes:
 
     def of(self, pool_id: str, now: float) -> dict[str, Freeze]:
         """Return the stored freezes of a pool, by resource, as they are at *now*."""
-        return _as_of(self._context.store.own.unchanging(f"{FREEZES}/{pool_id}", _READ), now)
+        return _as_of(self._context.store.own.unchanging(f"{FREEZES}/{pool_id}", read), now)
 
     def _change(
         self, pool_id: str, now: float, step: Callable[[dict[str, Freeze]], dict[str, Freeze]]
@@ -349,7 +349,7 @@ def _active(actor: ProviderActor) -> int:
 
 def _read(document: Mapping[str, Any], now: float) -> dict[str, Freeze]:
     try:
-        return _as_of(_READ(document), now)
+        return _as_of(read(document), now)
     except BadDocument:
         return {}
 

@@ -13,7 +13,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.by_hand.th
     ThrottleWish,
     end_throttles,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.launching.breaking import FAILURES
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.breaking import FAILURES, Breaker
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import Limits
 from tests.support.virtual_cloud import Fate
 from tests.support.world import World, one_provider
@@ -111,6 +111,21 @@ def test_a_breaker_that_is_ended_lets_the_next_launch_begin():
         assert world.run(1, until=lambda: any(node.allocated_to == waits for node in world.nodes()))
         assert world.run(60, until=lambda: waits in world.fulfilled)
         assert any(f"failed {FAILURES} times in a row" in line for _at, line in cycle.lines)
+
+
+def test_a_breaker_ends_as_late_as_the_reasons_of_its_requests_say():
+    with World(one_provider()) as world:
+        now = world.agenda.now
+        recent = [now - 5.0 + number for number in range(6)]
+        known = Breaker(failures=5, until=now + 30.0, text="kernel panic", recent=recent)
+        world.store.own.put("breakers/east", {"debian/small": known.document()})
+        world.start()
+        waits = world.request("small")
+        assert world.run(10, until=lambda: (world.store.own.get(f"waits/{waits}") or {}).get("code") == "breaker")
+        told = world.store.own.get(f"waits/{waits}")
+        (ended,) = end_throttles(world.store, BREAKERS, world.agenda.now, check=True)
+        left = told["seconds"] - (world.agenda.now - told["at"])
+        assert abs(ended["ends_in"] - left) <= 1.0 and ended["ends_in"] > 100
 
 
 def test_a_document_that_cannot_be_used_is_left_alone():

@@ -247,7 +247,11 @@ TRIAL = {
         ("cloud-fra/main", "frozen after a refused create (cores): Quota exceeded for cores"),
         "end it by hand after the limit was raised",
         f"{_THROTTLE}freeze'",
-        {f"{paths.OWN}/freezes/{POOL}": {"cores": {"until": NOW + 30, "text": "Quota exceeded for cores"}}},
+        {
+            f"{paths.OWN}/freezes/{POOL}": {
+                "cores": {"resource": "cores", "until": NOW + 30, "text": "Quota exceeded for cores"}
+            }
+        },
     ),
     "no host takes a flavor": Trouble(
         "breaker",

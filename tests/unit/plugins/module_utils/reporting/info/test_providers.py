@@ -99,6 +99,14 @@ def test_what_a_clock_that_was_ahead_has_stored_is_not_in_force():
     assert west["breakers"] == west["pools"][0]["freezes"] == []
 
 
+def test_a_breaker_that_many_failures_keep_open_is_shown_until_the_next_try():
+    whole = documents(NOW)
+    lately = [NOW - 110.0 + 10.0 * number for number in range(6)]
+    whole["/nodepool/stackci/breakers/west"]["debian/small"].update(until=NOW - 50.0, recent=lately)
+    (west,) = (row for row in provider_rows(CONFIG, reading_of(whole), NOW) if row["name"] == "west")
+    assert [(row["image"], row["ends_in"]) for row in west["breakers"]] == [("debian", 10.0)]
+
+
 def test_a_provider_that_no_launcher_acts_for_and_one_of_another_launcher():
     found = providers()
     assert list(found) == ["east", "north", "west"]
