@@ -292,6 +292,9 @@ def failed(
     course, counted = COURSES[whose], counts(failure, whose)
     unknown = counted and whose == owner.UNKNOWN
     narrow = failure is Failure.CAPACITY or (course.freezes and failure is not Failure.QUOTA)
+    if unknown:
+        # A first server that fails costs no pause; the pauses after it are as long as if it had cost one.
+        launch.delays = max(launch.delays, len(launch.failures))
     if failure in SPACED or narrow or not (counted or course.freezes) or (unknown and launch.failures):
         _wait_a_while(launch, now, random, MOST_UNKNOWN_PAUSE if unknown else API_PAUSE)
     if counted:

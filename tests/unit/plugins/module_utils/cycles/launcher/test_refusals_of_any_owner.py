@@ -67,6 +67,18 @@ def test_no_answer_to_creates_is_asked_for_more_often(row: Any, count: int, gap:
         assert after_the_burst(apart(sent) if call == FAULT else sent) <= MOST
 
 
+@pytest.mark.parametrize("after", [0.1, 2.0, 8.0])
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_servers_that_fail_in_words_that_no_row_knows_are_few(count: int, after: float):
+    with World(one_provider()) as world:
+        world.clouds["east"].fate = lambda machine: Fate("ERROR", "Exceeded maximum number of retries.", after)
+        cycle = world.start()
+        for _unused in range(count):
+            world.request("small")
+        world.run(400)
+        assert after_the_burst(apart(creates(cycle))) <= MOST
+
+
 @pytest.mark.parametrize("count", [1, 4, 30])
 @pytest.mark.parametrize("fault", [False, True], ids=["refused", "server in ERROR"])
 def test_an_image_that_cannot_be_used_costs_few_creates_and_fails_its_requests(count: int, fault: bool):
