@@ -36,7 +36,7 @@ MOST = {
     "nodepool_config_info": 60,
     "nodepool_request": 130,
     "nodepool_status": 140,
-    "nodepool_webapp": 267,
+    "nodepool_webapp": 270,
     "provider": 110,
     "provider_info": 105,
     "quickstart": 304,

@@ -40,6 +40,10 @@ RAREST = 30.0
 LEISURE, LEISURE_MOST = 3.0, 8.0
 """Least seconds between two readings for deletions that no request waits for; half of the usual time, up to the second,
 at a cloud that deletes slowly."""
+PATIENT = 5.0
+"""Seconds between two readings for servers that only a test waits for."""
+USUAL = 3.0
+"""Seconds after the usual time at which such a server is looked for first: most are up by then."""
 UNKNOWN_FIRST = 2.0
 UNKNOWN_BOOT = 3.0
 UNKNOWN_SHARE = 0.15
@@ -164,6 +168,21 @@ def news_in(ages: Sequence[float], times: Times, *, hurry: bool = True) -> float
         ending = sum(age >= usual for age in ages) * 2 >= number
         share = min(ENDING_SHARE if ending else NEWS_SHARE, NEWS / number)
     return min(NEWS_MOST, share * usual)
+
+
+def patient_due(ages: Sequence[float], age_of_list: float, times: Times) -> float:
+    """Return the seconds until the next reading for boots that nobody is in a hurry for, each *ages* seconds old.
+
+    A server is looked for when it is most likely up, and then every PATIENT seconds: one reading is enough for most.
+    """
+    if not ages:
+        return float("inf")
+    if not times.samples:
+        return max(PATIENT - min(ages), watch_due(ages, age_of_list, times, first=PATIENT))
+    first = min(max(times.samples), median(list(times.samples)[-LATELY:]) + USUAL)
+    latest = LATE * max(times.samples)
+    pauses = (PATIENT if age <= latest else min(RAREST, max(PATIENT, OVERDUE_SHARE * age)) for age in ages)
+    return min(max(first - age, pause - age_of_list) for age, pause in zip(ages, pauses, strict=True))
 
 
 def unclear_due(age_of_list: float) -> float:

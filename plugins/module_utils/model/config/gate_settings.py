@@ -18,6 +18,11 @@ KEEP, PROMOTE = "keep", "promote"
 CANARY_PREFIX, CONTROL_PREFIX = "stackci-canary-", "stackci-control-"
 
 
+def is_gate_label(name: str) -> bool:
+    """Return True for the labels of a gate's nodes: nobody else waits for them."""
+    return name.startswith((CANARY_PREFIX, CONTROL_PREFIX))
+
+
 @section("gate", "A test of each new upload before nodes are made from it.")
 @dataclass(frozen=True)
 class GateSettings:

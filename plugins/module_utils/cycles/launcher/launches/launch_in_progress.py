@@ -19,6 +19,7 @@ from ....launching.known_answers import REACH
 from ....launching.machine import Failure, LaunchRules
 from ....launching.narrow import Shape, family, shape_of
 from ....model.cloud import Flavor, Server
+from ....model.config.gate_settings import is_gate_label
 from ....model.config.types import ImageSettings, Pool, PoolLabel
 from ....model.image import build_of_path
 from ....model.launch import Launch, Phase
@@ -30,7 +31,8 @@ from ....model.request import NodeRequest
 from ....model.resources import Resources, total
 from ..context.context import Context
 from ..context.ledger import size_of
-from ..provider.actor import ProviderActor, Watched
+from ..provider.actor import ProviderActor
+from ..provider.watched import Watched
 
 REREAD = 300.0
 """Seconds for which names that were read again after a doubt count as read anew."""
@@ -400,8 +402,14 @@ class LaunchesInProgress(dict[str, LaunchInProgress]):
     def watched(self, actor: ProviderActor) -> Watched:
         """Return what the provider's launches wait for in its server list."""
         launches = [ongoing.launch for ongoing in self.of(actor)]
+        booting = [
+            (launch.created_at or launch.since, is_gate_label(launch.label))
+            for launch in launches
+            if launch.phase == Phase.BOOTING
+        ]
         return Watched(
-            booting_since=[launch.created_at or launch.since for launch in launches if launch.phase == Phase.BOOTING],
+            booting_since=[since for since, patient in booting if not patient],
+            patient_since=[since for since, patient in booting if patient],
             unclear=sum(1 for launch in launches if launch.phase == Phase.UNCLEAR),
             hurry=any(launch.phase == Phase.CLEARING for launch in launches),
             behind=sum(1 for launch in launches if launch.phase in (Phase.QUEUED, Phase.CREATING)),

@@ -26,6 +26,7 @@ from ....launching.machine import SETTLE_SECONDS, Failure, Step
 from ....launching.narrow import split
 from ....model import owner
 from ....model.cloud import Server, ServerSpec
+from ....model.config.gate_settings import is_gate_label
 from ....model.counters import SERVER_ACTIVE
 from ....model.errors import CloudError
 from ....model.launch import (
@@ -390,8 +391,11 @@ class Launches:
         if first and launch.asked_at:
             cycle_counts = self._context.account.cycle_counts
             cycle_counts.counters.observe(SERVER_ACTIVE, *ongoing.key, seconds=now - launch.asked_at)
-        if launch.created_at is not None and server is not None:
-            ongoing.actor.experience.boot_times.add_seen(now - launch.created_at, server.boot_seconds)
+        boots, told = ongoing.actor.experience.boot_times, server.boot_seconds if server is not None else None
+        # What is looked for late is seen late: of a gate's servers counts what the cloud tells.
+        counts = told is not None or not boots.samples or not is_gate_label(launch.label)
+        if launch.created_at is not None and server is not None and counts:
+            boots.add_seen(now - launch.created_at, told)
         self._outcomes.placed(ongoing, active=True)
         ongoing.build_is_active(self.in_progress.late(ongoing.actor, now), now)
         if launch.phase == Phase.REACHING:

@@ -120,7 +120,11 @@ class LauncherCycle(Work):
         here = Here.of(options.state_dir, weight=options.weight, prefers=options.prefers, stays=stays)
         self._takeover = Takeover(context, options.chosen, options.lasting_client, registers=options.serves, here=here)
         self._launcher_pass = LauncherPass(
-            context, self._takeover, serves=options.serves, spare_ssh_after=options.spare_ssh_after
+            context,
+            self._takeover,
+            serves=options.serves,
+            spare_ssh_after=options.spare_ssh_after,
+            stays=stays,
         )
         if options.until == SETTLED:
             context.ages.first_seconds = 0.0  # it ends as soon as nothing is left to do

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
+from dataclasses import replace
 
 from ....clients.ssh import Scanner, ScanResult
 from ....launching.actions import (
@@ -37,7 +38,7 @@ from ..leaks.first_meeting import FirstMeeting
 from ..leaks.sweep import LeakSweep
 from ..ownership.shared_turn import RETRY, shares, unmet_here, without_shared
 from ..ownership.takeover import Takeover
-from ..provider.actor import ProviderActor, Watched
+from ..provider.actor import ProviderActor
 from ..provider.given_back import Acknowledged
 from ..removals.deletions import Deletions
 from ..removals.removals import Removals
@@ -57,10 +58,17 @@ class LauncherPass:
     """The acting part of a cycle: takes over providers, works for them and releases them.
 
     :param serves: False to only delete nodes: no request is served, and no launch is begun or adopted.
+    :param stays: the cycle does not end as soon as nothing is left to do.
     """
 
     def __init__(
-        self, context: Context, takeover: Takeover, *, serves: bool = True, spare_ssh_after: float = 0.0
+        self,
+        context: Context,
+        takeover: Takeover,
+        *,
+        serves: bool = True,
+        spare_ssh_after: float = 0.0,
+        stays: bool = False,
     ) -> None:
         self._context = context
         self._serves = serves
@@ -70,7 +78,7 @@ class LauncherPass:
         takeover.inherited.ssh = self._spare_ssh
         self._nodes, self._requests, self._ledger = context.store.nodes.view(), context.store.requests.view(), Ledger()
         self._removals = Removals(context)
-        self._deletions = Deletions(context, self._removals)
+        self._deletions = Deletions(context, self._removals, patient=stays)
         self._usage_book = UsageBook(context)
         self._first_meeting = FirstMeeting(context)
         self._sweeps = LeakSweep(context, self._removals)
@@ -218,13 +226,12 @@ class LauncherPass:
             launches = self._launches.in_progress.watched(actor)
             full = self._waits.for_room
             by_quota = full and actor.given_back.tells
-            watched = Watched(
-                launches.booting_since,
-                self._removals.asked(actor),
-                launches.unclear + self._deletions.unclear(actor),
-                launches.hurry or (full and (actor.given_back.in_doubt or not by_quota)),
-                full,
-                launches.behind,
+            watched = replace(
+                launches,
+                deleting_since=self._removals.asked(actor, patient=not (full or launches.hurry)),
+                unclear=launches.unclear + self._deletions.unclear(actor),
+                hurry=launches.hurry or (full and (actor.given_back.in_doubt or not by_quota)),
+                full=full,
             )
             due = min(due, actor.poll(now, watched))
             if by_quota:
@@ -342,7 +349,7 @@ class LauncherPass:
         given = [node_id for actor in context.actors.values() for node_id in self._given_back(actor)]
         self._ledger.follow((), self._nodes.records, self._removals.stuck_nodes(), launches.to_float(), given)
         demand = demand_of(context, self._ledger, self._requests.free.values(), in_hand)
-        readings = read_clouds(context, self._gates, self._ledger, demand=bool(demand))
+        readings = read_clouds(context, self._gates, self._ledger, demand=bool(demand), patient=demand.is_patient)
         free, inherited = self._nodes.free.values(), self._takeover.inherited
         return observe(context, self._gates, self._ledger, free, demand, readings, others, in_hand, inherited)
 

@@ -21,6 +21,7 @@ from ....launching.snapshot import (
 )
 from ....launching.upkeep import Idle, owners, upkeep
 from ....model import reasons
+from ....model.config.gate_settings import is_gate_label
 from ....model.config.types import Pool
 from ....model.launch import Launch
 from ....model.node import Node, NodeState
@@ -67,6 +68,12 @@ class Demand:
     def reusable(self) -> set[str]:
         """The labels of which a ready node may be handed out."""
         return {label for request in self.requests if request.reuse for label in request.labels}
+
+    @property
+    def is_patient(self) -> bool:
+        """True when nobody but gates wants nodes: for them, what was read earlier is good enough."""
+        labels = {label for request in self.requests for label in request.labels}
+        return all(map(is_gate_label, labels)) and not any(need.have < need.wanted for need in self.spares)
 
     def __bool__(self) -> bool:
         """True when nodes are wanted."""

@@ -21,6 +21,9 @@ from ..launches.breakers import print_of_label
 from ..launches.gates import Gates
 from ..provider.actor import LIMITS_AGE, LIMITS_AGE_WHEN_FULL, PROBE_AGE, ProviderActor
 
+LIMITS_AGE_WHEN_PATIENT = 3600.0
+"""Largest age in seconds of limits that have shown room for many nodes, while only gates want nodes."""
+
 
 @dataclass(frozen=True)
 class PoolReading:
@@ -30,19 +33,24 @@ class PoolReading:
     zones: Sequence[str] | None
 
 
-def read_clouds(context: Context, gates: Gates, ledger: Ledger, *, demand: bool) -> dict[tuple[str, str], PoolReading]:
+def read_clouds(
+    context: Context, gates: Gates, ledger: Ledger, *, demand: bool, patient: bool = False
+) -> dict[tuple[str, str], PoolReading]:
     """Ask the clouds, and update their usage. Answers come later and wake the cycle.
 
     :param ledger: the resources that all nodes use.
     :param demand: True if nodes are wanted; otherwise only facts that were never read are asked for.
+    :param patient: only gates want them: then facts of any age are used, and limits that have shown much room lately.
     :return: the readings by (provider, pool).
     """
     readings: dict[tuple[str, str], PoolReading] = {}
-    max_age = None if demand else math.inf
+    max_age = None if demand and not patient else math.inf
     for name, actor in context.actors.items():
         # Without demand, the limits are read once, so that the first request need not wait for them.
         tried = demand or actor.limits.error is not None or actor.view.listing.failures > 0
         age = _limits_age(actor, gates.freezes.any_at(name)) if tried else math.inf
+        if patient and age == LIMITS_AGE:
+            age = LIMITS_AGE_WHEN_PATIENT
         actor.capacity.want(context.now(), age)
         if demand and actor.health.away(NEUTRON) is not None:
             actor.known.networks.want(context.now(), PROBE_AGE)

@@ -5,20 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 from ....clients.openstack.cloud_client import CloudClient
 from ....clients.openstack.kinds import GLANCE, KEYSTONE, NEUTRON, NOVA
-from ....launching.polling import (
-    RAREST,
-    UNKNOWN_BOOT,
-    news_in,
-    unclear_due,
-    watch_due,
-)
+from ....launching.polling import RAREST
 from ....launching.resolver import names_networks
 from ....launching.server_identity import SharedKeys
 from ....model.api_timeouts import ApiTimeouts
@@ -47,6 +40,7 @@ from .lacks import FEW, LIMITS
 from .needs import Needs, lacks_of
 from .server_view import ServerView
 from .usage import Capacity, Usage
+from .watched import Watched
 
 Judge = Callable[[CloudError], CloudError]
 
@@ -65,25 +59,6 @@ QUOTA = "GET /quotas/{id}/details"
 VOLUME_LIMITS = "GET /volume/limits"
 RETRY_WITHIN = 10.0
 """Seconds. A preview does not wait for an API that asks for a longer pause."""
-
-
-@dataclass(frozen=True)
-class Watched:
-    """The changes that the cycle waits for in the server list.
-
-    *booting_since* and *deleting_since* are the UNIX times of creates and deletes, *unclear* is the number of creates
-    with an unclear result.
-    """
-
-    booting_since: Sequence[float] = ()
-    deleting_since: Sequence[float] = ()
-    unclear: int = 0
-    hurry: bool = False
-    """True while a request for room, or the next attempt of a launch, waits for the end of a server."""
-    full: bool = False
-    """True while a request waits for room."""
-    behind: int = 0
-    """Number of launches whose create was not answered yet."""
 
 
 class ProviderActor:
@@ -362,23 +337,9 @@ class ProviderActor:
         due = min(
             RAREST - age if self.view.missing else float("inf"),
             self.creates.list_due(age),
-            watch_due(
-                [now - since for since in watched.booting_since],
-                age,
-                self.experience.boot_times,
-                full=watched.full,
-                first=UNKNOWN_BOOT,
-                behind=watched.behind,
-            ),
-            watch_due(
-                [now - since for since in watched.deleting_since],
-                age,
-                self.experience.delete_times,
-                hurry=watched.hurry,
-            ),
-            unclear_due(age) if watched.unclear else float("inf"),
+            watched.due(now, age, self.experience),
         )
-        due = max(due, self.view.list.due(now, self._news_in(now, watched)))
+        due = max(due, self.view.list.due(now, watched.news_in(now, self.experience)))
         reading = self.capacity.waited(now)
         if due <= 0 and reading < self.timeouts.suspect:
             # The limits are read together with a whole list, whose answer wakes the cycle.
@@ -402,13 +363,6 @@ class ProviderActor:
         return self.given_back.poll(expected, self.experience.delete_times, now)
 
     # -- inside --------------------------------------------------------------------------------------------------
-
-    def _news_in(self, now: float, watched: Watched) -> float:
-        booting = [now - since for since in watched.booting_since]
-        deleting = [now - since for since in watched.deleting_since]
-        pauses = [news_in(booting, self.experience.boot_times)] if booting else []
-        pauses += [news_in(deleting, self.experience.delete_times, hurry=watched.hurry)] if deleting else []
-        return min(pauses, default=0.0)
 
     def _fact(
         self,

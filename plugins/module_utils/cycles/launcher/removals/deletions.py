@@ -14,6 +14,7 @@ from ....launching.actions import DeleteNode, FreeNode
 from ....launching.machine import SETTLE_SECONDS
 from ....launching.upkeep import owners
 from ....model import reasons
+from ....model.config.gate_settings import is_gate_label
 from ....model.errors import StoreConflict, StoreGone
 from ....model.launch import (
     Launch,
@@ -64,10 +65,14 @@ class _Ending:
 
 
 class Deletions:
-    """The node deletions of a cycle. Each holds the node's lock until the record is gone."""
+    """The node deletions of a cycle. Each holds the node's lock until the record is gone.
 
-    def __init__(self, context: Context, removals: Removals) -> None:
+    :param patient: no list is read only to see that a node of a gate is gone, while there is another one soon.
+    """
+
+    def __init__(self, context: Context, removals: Removals, *, patient: bool = False) -> None:
         self._context = context
+        self._patient = patient
         self._removals = removals
         self._deletions: dict[str, _Deletion] = {}
         self._looking: dict[str, tuple[ProviderActor, Launch]] = {}
@@ -233,8 +238,17 @@ class Deletions:
 
     def _start_removal(self, node_id: str, actor: ProviderActor, server_id: str | None, launch: Launch | None) -> None:
         address, doubted = (launch.floating_ip_id, doubted_mark(launch)) if launch else (None, None)
+        labels = self._deletions[node_id].node.type
+        patient = self._patient and bool(labels) and all(map(is_gate_label, labels))
         self._removals.start(
-            server_id or node_id, actor, server_id, address, lambda: self._gone(node_id), node_id, doubted
+            server_id or node_id,
+            actor,
+            server_id,
+            address,
+            lambda: self._gone(node_id),
+            node_id,
+            doubted,
+            patient=patient,
         )
 
     def _gone(self, node_id: str) -> None:

@@ -38,6 +38,8 @@ STUCK_AFTER = 3
 LONGEST_PAUSE = 300.0
 FRESH = 15.0
 """Seconds after its first accepted delete for which a server that seemed stuck is watched like any other."""
+PATIENCE = 300.0
+"""Seconds for which a patient removal waits for a list that is read anyway: the sweep reads one so often."""
 UNHEARD_PAUSE = 10.0
 """Largest number of seconds to the next try after a call without an answer."""
 
@@ -71,6 +73,8 @@ class Removal:
     stored: dict[str, Any] = field(default_factory=dict)
     news: bool = False
     """True while the stored document is out of date."""
+    patient: bool = False
+    """True when nobody needs to know soon that the server is gone."""
     left: Callable[[], None] | None = None
     """Called once when the removal is hopeless, by whoever does not want to wait for it any longer."""
 
@@ -143,19 +147,25 @@ class Removals:
         node_id: str | None = None,
         doubted: str | None = None,
         left: Callable[[], None] | None = None,
+        *,
+        patient: bool = False,
     ) -> None:
         """Remove a server; the cycle's thread calls *done* when it is gone.
 
         :param node_id: the node that the server belongs to, for reports.
         :param doubted: the mark on a floating IP that the server may have although no answer said so; it is looked for.
         :param left: called instead of *done* when the cloud does not delete the server. The removal goes on.
+        :param patient: nobody needs to know soon that the server is gone: see PATIENCE.
         """
         if key in self._removals:
+            self._removals[key].patient &= patient
             self._removals[key].done.append(done)
             self._removals[key].doubted = self._removals[key].doubted or doubted
             return
         began = self._context.now()
-        removal = Removal(actor, server_id, floating_ip_id, [done], node_id, doubted, began=began, left=left)
+        removal = Removal(
+            actor, server_id, floating_ip_id, [done], node_id, doubted, began=began, patient=patient, left=left
+        )
         before = self._context.store.own.get(_path(key))
         if before is not None:
             # The removal was stuck in an earlier cycle, too.
@@ -165,11 +175,13 @@ class Removals:
             removal.trouble = str(before.get("answer") or "")
         self._removals[key] = removal
 
-    def asked(self, actor: ProviderActor) -> list[float]:
+    def asked(self, actor: ProviderActor, *, patient: bool = False) -> list[float]:
         """Return since when the provider's removals wait for their servers to vanish.
 
         Stuck removals are left out until the list is older than their pause, unless their first accepted delete is
         recent: they need only a rare look.
+
+        :param patient: nobody waits for room: patient removals wait for a list that is read anyway.
         """
         now = self._context.now()
         return [
@@ -179,6 +191,7 @@ class Removals:
             and removal.asked_at is not None
             and not removal.busy
             and (not removal.stuck or removal.is_fresh(now) or now - actor.view.listed_from >= removal.pause)
+            and not (patient and removal.patient and now - removal.asked_at < PATIENCE)
         ]
 
     def acknowledged(self, actor: ProviderActor) -> list[tuple[str, float]]:
@@ -263,6 +276,9 @@ class Removals:
     def _is_overdue(self, removal: Removal, asked_at: float, now: float) -> bool:
         """Return True if a delete accepted at *asked_at* had enough time and a later list still shows the server."""
         actor = removal.actor
+        told = actor.view.inquiries.last(removal.server_id or "")
+        if removal.server_id in actor.view.missing and (told is None or told.asked_at <= asked_at):
+            return False  # nova is being asked about it
         server = actor.view.servers.get(removal.server_id or "")
         in_work = server is not None and (server.task_state == "deleting" or server.status == "DELETED")
         gets_on = now - self._gone_at.get(actor.provider.name, 0.0) <= ASK_AGAIN
@@ -271,7 +287,8 @@ class Removals:
 
     def _note_time(self, removal: Removal, now: float) -> None:
         self._gone_at[removal.actor.provider.name] = now
-        if removal.asks == 1 and removal.asked_at is not None:
+        # What a patient removal waits for is not the cloud.
+        if removal.asks == 1 and removal.asked_at is not None and not removal.patient:
             gone = removal.actor.given_back.nodes.get(removal.node_id or "", now)
             removal.actor.experience.delete_times.add(gone - removal.asked_at)
 

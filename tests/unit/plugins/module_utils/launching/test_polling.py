@@ -28,6 +28,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.polling
     UNKNOWN_BOOT,
     Times,
     news_in,
+    patient_due,
     unclear_due,
     watch_due,
 )
@@ -281,3 +282,23 @@ def test_a_slow_list_is_read_when_it_is_expected_to_show_several(number, usual, 
 def test_the_end_of_a_burst_is_not_missed_where_the_list_is_slow(ages, seconds):
     """The control plane of a crowd of 100 had nothing to do for 4 of 9 s between two lists."""
     assert news_in(ages, Times(deque([20.0]))) == pytest.approx(seconds)
+
+
+def test_what_nobody_hurries_for_is_looked_for_when_it_is_most_likely_up():
+    times = Times()
+    for seconds in (18.0, 20.0, 21.0, 24.0, 60.0):
+        times.add(seconds)
+    usual = 21.0 + 3.0
+    assert patient_due([0.0], 900.0, times) == pytest.approx(usual), "no list while it cannot be up"
+    assert patient_due([23.0], 23.0, times) == pytest.approx(1.0)
+    assert patient_due([24.0], 24.0, times) <= 0
+    assert patient_due([25.0], 1.0, times) == pytest.approx(4.0), "then every five seconds"
+    assert patient_due([0.0, 24.0], 24.0, times) <= 0, "each of them counts"
+    assert patient_due([3000.0], 20.0, times) == pytest.approx(10.0), "what is overdue is looked for rarely"
+    assert patient_due([], 0.0, times) == float("inf")
+
+
+def test_what_nobody_hurries_for_is_looked_for_every_five_seconds_while_nothing_is_known():
+    assert patient_due([0.0], 900.0, Times()) == pytest.approx(5.0)
+    assert patient_due([6.0], 1.0, Times()) == pytest.approx(4.0)
+    assert patient_due([100.0], 1.0, Times()) == pytest.approx(14.0)

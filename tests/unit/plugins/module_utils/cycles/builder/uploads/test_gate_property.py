@@ -12,144 +12,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
-import yaml
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import parse_config
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.playbook_run import PlaybookEnd
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.context.record_lock import RecordLost
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.uploads import gate_run
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.uploads.gate_run import Gate, GateRejected
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.uploads.upload_claim import UploadClaim
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import IMAGE_BUILD, META_PROVIDER, Image
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreError
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.gate import CANARY
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import (
-    Build,
-    BuildState,
-    Upload,
-    UploadState,
-    build_of_path,
-)
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.uploads.gate_run import Gate
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import UploadState, build_of_path
 from tests.support.build_case import build_id
 from tests.support.effort import first
-from tests.support.virtual_time import Fiber, Killed
-from tests.support.world import Habit, World, provider_document, site
+from tests.support.gate_world import VirtualBuilder, document, gated, is_broken, new_build, playbook_of
+from tests.support.world import Habit, World
 
 KILLS = 40
 SEEDS = 25
 """In the slow lane: 1,000 kills in all."""
 EVERY = 25.0
 """Mean seconds between two kills."""
-PLAY = 8.0
-"""Seconds that the playbook takes."""
-ROUND = 120.0
-"""Seconds between two builds."""
-
-
-def document(*providers: str) -> dict[str, Any]:
-    pools = {
-        name: {"name": "main", "labels": [{"name": "small", "flavor-name": "small", "diskimage": "built"}]}
-        for name in providers
-    }
-    made = [provider_document(name, pools[name], diskimages=[{"name": "built"}]) for name in providers]
-    return site(*made, diskimages=[{"name": "built", "formats": ["qcow2"]}])
-
-
-def gated(*providers: str) -> Any:
-    gate = {"playbook": "smoke.yml", "providers": ["east"], "reserve-after": 60}
-    settings = yaml.safe_dump({"diskimages": [{"name": "built", "gate": gate}]})
-    return parse_config(yaml.safe_dump(document(*providers)), settings_text=settings)
-
-
-class VirtualBuilder:
-    """A builder with one image and a real gate: it is killed at any moment, and another one goes on.
-
-    :ivar passed: builds on a canary of which the playbook has passed.
-    """
-
-    def __init__(self, world: World, folder: Path, passed: set[str]) -> None:
-        self.world, self.passed = world, passed
-        self.store = world.keeper.store()
-        self._resources: Any = SimpleNamespace(
-            store=self.store,
-            images_dir=SimpleNamespace(path=str(folder)),
-            config=lambda: world.config,
-            clock=world.agenda.clock,
-            sleeper=world.agenda.sleep,
-            say=lambda line: None,
-            interrupted=SimpleNamespace(is_set=lambda: False),
-            ending=SimpleNamespace(is_set=lambda: False),
-        )
-        self.fiber = Fiber(world.agenda, self._run)
-
-    def kill(self) -> None:
-        self.store.session.kill()
-        self.fiber.kill()
-
-    def _run(self) -> None:
-        try:
-            while True:
-                self._begin_and_finish()
-                self.world.agenda.sleep(1.0)
-        except (Killed, StoreError):
-            if not self.store.session.killed:
-                self.store.session.kill()
-
-    def _begin_and_finish(self) -> None:
-        images, now = self.store.images, self.world.agenda.now
-        builds = images.builds("built")
-        last = max((build.state_time or 0.0 for build in builds), default=0.0)
-        waiting = [upload for upload in images.uploads("built", "east") if upload.state == UploadState.UPLOADING]
-        if waiting:
-            self._finish(waiting[-1])
-        elif now - last > ROUND:
-            new_build(self.world, self.store, len(builds) + 1, UploadState.UPLOADING)
-
-    def _finish(self, upload: Upload) -> None:
-        held = self.store.images.lock_provider("built", upload.build_id, "east")
-        if held is None:
-            return  # the session of one that was killed has not ended yet
-        agenda = self.world.agenda
-        claim = UploadClaim(self.store, upload, held, patience=10.0, clock=agenda.clock, sleeper=agenda.sleep)
-        claim.take_over()
-        try:
-            Gate(claim, self._resources).run()
-            upload.set_state(UploadState.READY, agenda.now)
-        except GateRejected:
-            upload.set_state(UploadState.FAILED, agenda.now)
-        except RecordLost:
-            return
-        claim.write()
-        claim.release()
-
-    def play(self, kind: str, upload: Upload) -> PlaybookEnd:
-        self.world.agenda.sleep(PLAY)
-        if kind == CANARY and is_broken(upload.build_id):
-            return PlaybookEnd(False, "no DNS")
-        if kind == CANARY:
-            self.passed.add(upload.build_id)
-        return PlaybookEnd(True)
-
-
-def is_broken(build: str) -> bool:
-    return int(build, 16) % 3 == 0
-
-
-def new_build(world: World, store: Any, number: int, state: str) -> None:
-    build = Build(image="built", id=build_id(number))
-    build.set_state(BuildState.READY, world.agenda.now)
-    store.images.create_build(build)
-    for name, cloud in world.clouds.items():
-        if name == "east" or state == UploadState.READY:
-            made = Upload(image="built", build_id=build.id, provider=name, external_id=f"{name}-{number}")
-            made.set_state(state, world.agenda.now)
-            marks = {IMAGE_BUILD: build.id, META_PROVIDER: name}
-            cloud.own_images[f"{name}-{number}"] = Image(f"{name}-{number}", f"built-{number}", "active", marks)
-            store.images.create_upload(made)
 
 
 class Site:
@@ -184,10 +62,7 @@ class Site:
 @pytest.fixture
 def played(monkeypatch: pytest.MonkeyPatch) -> Callable[[Site], None]:
     def use(found: Site) -> None:
-        def playbook_for(node: Any, kind: str, upload: Upload, *_more: Any) -> Any:
-            return SimpleNamespace(run=lambda is_running: found.builder.play(kind, upload))
-
-        monkeypatch.setattr(gate_run, "playbook_for", playbook_for)
+        monkeypatch.setattr(gate_run, "playbook_for", playbook_of(lambda: found.builder))
         monkeypatch.setattr(Gate, "_is_tested", lambda gate: False)  # no build is in use before its test
 
     return use
