@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .shapes import Column, Command, Option, Table, Work
+from .columns import ACTED, BUILDS, CANCELLED, LEASED, LEASES, NODES, REQUESTS, UPLOADS, USAGE
+from .shapes import Command, Option, Work
 
 LEASE = Work("leasing", "lease", "LEASE_ARGUMENTS", "LEASE_RULES")
 NODE = Work("acting", "node", "NODE_ARGUMENTS")
@@ -52,141 +53,6 @@ PROVIDERS = Option("providers", ("-p", "--provider"), "only those of this provid
 STATES = Option("states", ("--state",), "only those in this state; repeat it for more", {**MANY, "metavar": "STATE"})
 LABELS = Option("labels", ("-l", "--label"), "only those with this label; repeat it for more", MANY)
 OLDER = Option("older_than", ("--older-than",), "only those that old", {"type": float, "metavar": "SECONDS"})
-
-LEASED = Table(
-    "nodes",
-    (
-        Column("id", "ID"),
-        Column("label", "Label"),
-        Column("address", "Address"),
-        Column("port", "Port"),
-        Column("user", "Username"),
-        Column("provider", "Provider"),
-        Column("expires_at", "Expires", "moment"),
-    ),
-)
-NODES = Table(
-    "nodes",
-    (
-        Column("id", "ID"),
-        Column("provider", "Provider"),
-        Column("labels", "Label"),
-        Column("server_id", "Server ID"),
-        Column("public_ipv4", "Public IPv4"),
-        Column("public_ipv6", "IPv6"),
-        Column("state", "State"),
-        Column("age_text", "Age"),
-        Column("locked", "Locked", "locked"),
-    ),
-    (
-        Column("pool", "Pool"),
-        Column("hostname", "Hostname"),
-        Column("private_ipv4", "Private IPv4"),
-        Column("az", "AZ"),
-        Column("username", "Username"),
-        Column("port", "Port"),
-        Column("launcher", "Launcher"),
-        Column("allocated_to", "Allocated To"),
-        Column("hold_job", "Hold Job"),
-        Column("comment", "Comment"),
-        Column("user_data", "User Data"),
-        Column("driver_data", "Driver Data"),
-    ),
-)
-ACTED = Table(
-    "nodes",
-    (
-        Column("id", "ID"),
-        Column("provider", "Provider"),
-        Column("state_before", "Before"),
-        Column("state", "State"),
-        Column("hold_job", "Hold Job"),
-        Column("comment", "Comment"),
-        Column("expires_in", "Expires in", "span"),
-    ),
-)
-REQUESTS = Table(
-    "requests",
-    (
-        Column("id", "Request ID"),
-        Column("relative_priority", "Priority"),
-        Column("state", "State"),
-        Column("requestor", "Requestor"),
-        Column("labels", "Node Types"),
-        Column("nodes", "Nodes"),
-        Column("declined_by", "Declined By"),
-        Column("event_id", "Event ID"),
-    ),
-)
-CANCELLED = Table(
-    "requests",
-    (
-        Column("id", "Request ID"),
-        Column("state_before", "Before"),
-        Column("requestor", "Requestor"),
-        Column("freed", "Freed nodes"),
-    ),
-)
-LEASES = Table(
-    "leases",
-    (
-        Column("name", "Name"),
-        Column("labels", "Labels"),
-        Column("wanted", "Wanted"),
-        Column("held", "Held"),
-        Column("nodes", "Nodes", "ids"),
-        Column("requests", "Requests", "ids"),
-        Column("owner", "Owner"),
-        Column("reason", "Reason"),
-        Column("age_text", "Age"),
-        Column("expires_in", "Expires in", "span"),
-    ),
-)
-USAGE = Table(
-    "rows",
-    (
-        Column("day", "Day", optional=True),
-        Column("tenant", "Tenant", optional=True),
-        Column("project", "Project", optional=True),
-        Column("job", "Job", optional=True),
-        Column("label", "Label", optional=True),
-        Column("provider", "Provider", optional=True),
-        Column("pool", "Pool", optional=True),
-        Column("hours", "Hours"),
-        Column("used_hours", "Used"),
-        Column("idle_hours", "Idle"),
-        Column("building_hours", "Building"),
-        Column("thrown_away_hours", "Thrown away"),
-        Column("held_hours", "Held"),
-        Column("deleting_hours", "Deleting"),
-        Column("nodes", "Nodes"),
-        Column("servers", "Servers"),
-    ),
-)
-UPLOADS = Table(
-    "uploads",
-    (
-        Column("build_id", "Build ID"),
-        Column("upload_id", "Upload ID"),
-        Column("provider", "Provider"),
-        Column("image", "Image"),
-        Column("name", "Provider Image Name"),
-        Column("external_id", "Provider Image ID"),
-        Column("state", "State"),
-        Column("age_text", "Age"),
-    ),
-)
-BUILDS = Table(
-    "builds",
-    (
-        Column("build_id", "Build ID"),
-        Column("image", "Image"),
-        Column("builder", "Builder"),
-        Column("formats", "Formats"),
-        Column("state", "State"),
-        Column("age_text", "Age"),
-    ),
-)
 
 IMAGE = Option("image", (), "the image", {"metavar": "IMAGE"}, completes="image")
 WHICH_BUILD = Option("build_id", ("--build",), "id of the build (the newest ready one)", {"metavar": "ID"})
