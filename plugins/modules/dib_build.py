@@ -48,7 +48,7 @@ options:
     default: present
   build_id:
     description:
-      - The build to delete.
+      - The build to delete. V(debian-ID), as C(nodepool dib-image-list) shows it, means the build of this image.
     type: str
   force:
     description:

@@ -39,6 +39,10 @@ class LeaseError(NodepoolError):
     """A lease cannot be made as it was specified."""
 
 
+class LeaseOptionError(LeaseError):
+    """An option of the lease has a value that no lease can have."""
+
+
 @dataclass(frozen=True)
 class LeaseSpec:
     """The lease that a playbook asks for.
@@ -76,7 +80,7 @@ class LeaseSpec:
         return f"{whose}: {told}" if whose else told
 
     def check(self) -> None:
-        """Check the values; raise LeaseError with all problems."""
+        """Check the values; raise LeaseOptionError with all problems."""
         problems = []
         if not _NAME.fullmatch(self.name):
             problems.append(
@@ -95,7 +99,7 @@ class LeaseSpec:
             if len(text) > LONGEST_WORDS or not is_printable(text):
                 problems.append(f"{key} must be one line of at most {LONGEST_WORDS} characters")
         if problems:
-            raise LeaseError("; ".join(problems))
+            raise LeaseOptionError("; ".join(problems))
 
 
 def _read_sets(value: Any) -> list[LeaseSet]:

@@ -9,7 +9,7 @@ import math
 import re
 from datetime import datetime, timedelta
 
-from .lease import LeaseError
+from .lease import LeaseOptionError
 
 _CLOCK = re.compile(r"(\d{1,2}):(\d{2})")
 _MINUTES = re.compile(r"\d{1,4}")
@@ -21,7 +21,7 @@ def seconds_until(until: str, now: float, option: str = "until") -> int:
 
     :param until: ``HH:MM``, the next such time of the machine's zone; or a date and time of ISO 8601, of the machine's
         zone when it names none. A number below 1440 is what YAML makes of HH:MM without quotes: minutes.
-    :raises LeaseError: it is none of these, or has passed.
+    :raises LeaseOptionError: it is none of these, or has passed.
     """
     text = until.strip()
     if _MINUTES.fullmatch(text) and int(text) < DAY_MINUTES:
@@ -30,11 +30,11 @@ def seconds_until(until: str, now: float, option: str = "until") -> int:
     try:
         moment = _next(int(clock[1]), int(clock[2]), now) if clock else datetime.fromisoformat(text).timestamp()
     except (ValueError, OverflowError, OSError):
-        raise LeaseError(
+        raise LeaseOptionError(
             f"{option} is {until!r}: give a time such as '18:00', or a date and time '2026-12-24 18:00'"
         ) from None
     if moment <= now:
-        raise LeaseError(f"{option} is {until!r}, which has passed: give a time in the future")
+        raise LeaseOptionError(f"{option} is {until!r}, which has passed: give a time in the future")
     return max(1, math.ceil(moment - now))
 
 

@@ -12,10 +12,29 @@ from importlib.util import find_spec
 
 from .parser import COMPLETE, parse
 
+BROKEN_PIPE = 128 + 13
+"""As a shell says it of a program that SIGPIPE has ended."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    _open_closed()
+    try:
+        try:
+            return _run(words)
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:  # whoever reads the output has seen enough; Python would complain when it ends
+        _forget_output()
+        return BROKEN_PIPE
+    except OSError as problem:  # the disk is full
+        _forget_output()
+        print(f"nodepoolctl: {problem}", file=sys.stderr)
+        return 1
+
+
+def _run(words: list[str]) -> int:
     if words[:1] == [COMPLETE]:
         from .completion import candidates
 
@@ -32,13 +51,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     from .verbs import run
 
-    try:
-        code = run(given)
-        sys.stdout.flush()
-    except BrokenPipeError:  # whoever reads the output has seen enough; Python would complain when it ends
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-    return code
+    return run(given)
+
+
+def _open_closed() -> None:
+    """Open what the caller has closed (``>&-``): otherwise a connection to ZooKeeper would get its number."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w", encoding="utf-8"))  # noqa: SIM115
+
+
+def _forget_output() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

@@ -141,3 +141,21 @@ BUILDS = Table(
         Column("age_text", "Age"),
     ),
 )
+IMAGE_STATUS = Table(
+    "images",
+    (
+        Column("image", "Image"),
+        Column("paused", "Paused"),
+        Column("requested", "Build Request"),
+        Column("building", "Building"),
+        Column("request_age_text", "Build Request Age"),
+    ),
+)
+ALIEN_IMAGES = Table(
+    "images",
+    (
+        Column("provider", "Provider"),
+        Column("name", "Name"),
+        Column("image_id", "Image ID"),
+    ),
+)

@@ -7,7 +7,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from .columns import ACTED, BUILDS, CANCELLED, LEASED, LEASES, NODES, REQUESTS, UPLOADS, USAGE
+from .columns import (
+    ACTED,
+    ALIEN_IMAGES,
+    BUILDS,
+    CANCELLED,
+    IMAGE_STATUS,
+    LEASED,
+    LEASES,
+    NODES,
+    REQUESTS,
+    UPLOADS,
+    USAGE,
+)
 from .shapes import Command, Option, Work
 
 LEASE = Work("leasing", "lease", "LEASE_ARGUMENTS", "LEASE_RULES")
@@ -22,6 +34,11 @@ IMAGE_INFO = Work("image_info", "image_info", "IMAGE_INFO_ARGUMENTS")
 DIB_IMAGE_INFO = Work("image_info", "dib_image_info", "DIB_IMAGE_INFO_ARGUMENTS")
 DECIDE = Work("deciding", "dib_image", "DIB_IMAGE_ARGUMENTS")
 BUILD = Work("building", "build", "BUILD_ARGUMENTS", "BUILD_RULES")
+UPLOAD = Work("uploading", "upload", "UPLOAD_ARGUMENTS", "UPLOAD_RULES")
+ALIENS = Work("alien_image_info", "aliens", "ALIEN_ARGUMENTS")
+CHECK = Work("config_checking", "check", "CONFIG_CHECK_ARGUMENTS")
+ERASE = Work("erasing", "provider", "PROVIDER_ARGUMENTS")
+IMAGE_DATA = Work("image_data", "image_data", "IMAGE_DATA_ARGUMENTS")
 
 MANY: dict[str, Any] = {"action": "append", "metavar": "NAME"}
 SECONDS: dict[str, Any] = {"type": int, "metavar": "SECONDS"}
@@ -54,6 +71,8 @@ STATES = Option("states", ("--state",), "only those in this state; repeat it for
 LABELS = Option("labels", ("-l", "--label"), "only those with this label; repeat it for more", MANY)
 OLDER = Option("older_than", ("--older-than",), "only those that old", {"type": float, "metavar": "SECONDS"})
 
+IMAGE_NAMES = Option("image_names", (), "the images", {"nargs": "+", "metavar": "IMAGE"}, completes="image")
+FORCE: dict[str, Any] = {"action": "store_true"}
 IMAGE = Option("image", (), "the image", {"metavar": "IMAGE"}, completes="image")
 WHICH_BUILD = Option("build_id", ("--build",), "id of the build (the newest ready one)", {"metavar": "ID"})
 
@@ -296,11 +315,125 @@ COMMANDS = (
         "build",
         "ask the builder for builds of disk images",
         BUILD,
-        (Option("image_names", (), "the images", {"nargs": "+", "metavar": "IMAGE"}, completes="image"),),
+        (IMAGE_NAMES,),
         fixed={"request": True},
         examples=("build debian-12",),
         aliases=("image-build",),
         said=("asked for the build", "the build was asked for already"),
+    ),
+    Command(
+        "image-status",
+        "list the disk images: whether they are paused, and whether a build was asked for",
+        DIB_IMAGE_INFO,
+        (Option("images", (), "only these images", {"nargs": "*", "metavar": "IMAGE"}, completes="image"),),
+        IMAGE_STATUS,
+        examples=("image-status",),
+    ),
+    Command(
+        "pause",
+        "stop the builds of disk images",
+        BUILD,
+        (IMAGE_NAMES,),
+        fixed={"pause": True},
+        examples=("pause debian-12",),
+        aliases=("image-pause",),
+        said=("paused", "paused already"),
+    ),
+    Command(
+        "unpause",
+        "have disk images built again",
+        BUILD,
+        (IMAGE_NAMES,),
+        fixed={"pause": False},
+        examples=("unpause debian-12",),
+        aliases=("image-unpause",),
+        said=("no longer paused", "not paused"),
+    ),
+    Command(
+        "delete-build",
+        "delete a build of a disk image, with its uploads",
+        BUILD,
+        (Option("build_id", (), "id of the build, or IMAGE-ID", {"metavar": "ID"}),),
+        fixed={"state": "absent"},
+        examples=("delete-build 62ee55d4b3414869b6b292a38d9f6cf0",),
+        aliases=("dib-image-delete",),
+        said=("deleted, or to be deleted by the builder", "there is no such build, or it is being deleted already"),
+        description="Deletes a build. The builder deletes its uploads and files, and its record last.",
+    ),
+    Command(
+        "delete-upload",
+        "delete an upload of a disk image",
+        UPLOAD,
+        (
+            Option("provider", ("-p", "--provider"), "the provider", {"metavar": "NAME", "required": True}),
+            Option("image", ("--image",), "the image", {"metavar": "IMAGE", "required": True}),
+            Option("build_id", ("--build-id",), "id of its build", {"metavar": "ID", "required": True}),
+            Option("upload_id", ("--upload-id",), "id of the upload", {"metavar": "ID", "required": True}),
+        ),
+        fixed={"state": "absent"},
+        examples=("delete-upload --provider west --image debian-12 --build-id 62ee55d4 --upload-id 0000000001",),
+        aliases=("image-delete",),
+        said=("deleted, or to be deleted by the builder", "there is no such upload, or it is being deleted already"),
+    ),
+    Command(
+        "aliens",
+        "list images in the clouds that no upload record knows",
+        ALIENS,
+        (PROVIDERS,),
+        ALIEN_IMAGES,
+        examples=("aliens --provider west",),
+        aliases=("alien-image-list",),
+        description="Asks each cloud once for the images that no upload record knows.",
+    ),
+    Command(
+        "check",
+        "check nodepool.yaml, and each label against what its cloud offers",
+        CHECK,
+        (PROVIDERS, Option("offline", ("--offline",), "only the files; ask no cloud", FORCE)),
+        examples=("check", "check --offline -c new/nodepool.yaml"),
+        aliases=("config-validate",),
+        said=("", "the configuration can be used"),
+    ),
+    Command(
+        "erase",
+        "erase the records of a provider that has left nodepool.yaml",
+        ERASE,
+        (
+            Option("name", (), "the provider", {"metavar": "PROVIDER"}),
+            Option("force", ("--force",), "also records of nodes and uploads that are left", FORCE),
+        ),
+        examples=("erase west",),
+        said=("erased", "nothing to erase"),
+    ),
+    Command(
+        "export-image-data",
+        "write the records of disk images into a file",
+        IMAGE_DATA,
+        (Option("path", (), "the file", {"metavar": "FILE"}),),
+        fixed={"state": "exported"},
+        examples=("export-image-data images.json",),
+        said=("written", "unchanged"),
+    ),
+    Command(
+        "import-image-data",
+        "read the records of disk images from a file",
+        IMAGE_DATA,
+        (
+            Option("path", (), "the file", {"metavar": "FILE"}),
+            Option("force", ("--force",), "also where a builder works or other records exist", FORCE),
+        ),
+        fixed={"state": "imported"},
+        examples=("import-image-data images.json",),
+        said=("read", "unchanged"),
+    ),
+    Command(
+        "approve",
+        "use a build of a disk image although its test rejected or held it",
+        DECIDE,
+        (IMAGE, WHICH_BUILD, Option("reason", ("--reason",), "why, for others to read", {"metavar": "TEXT"})),
+        fixed={"state": "approved"},
+        examples=('approve debian-12 --reason "the playbook asks for too much"',),
+        said=("approved", "it was approved already"),
     ),
     Command(
         "revoke",

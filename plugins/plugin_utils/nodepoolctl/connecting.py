@@ -75,8 +75,14 @@ def _node(options: Mapping[str, Any], ask: Ask) -> dict[str, Any]:
 
 
 def _run(words: Sequence[str]) -> int:
-    """Run it with our terminal. Ctrl-C is for the program on the node."""
-    process = subprocess.Popen(words)
+    """Run it with our terminal. Ctrl-C is for the program on the node.
+
+    :raises NodepoolError: there is no such program.
+    """
+    try:
+        process = subprocess.Popen(words)
+    except FileNotFoundError:
+        raise NodepoolError("this machine has no ssh: install it (on Debian and Ubuntu openssh-client)") from None
     for number in (signal.SIGINT, signal.SIGQUIT):
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda number, _frame: process.send_signal(number))

@@ -23,12 +23,13 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors impo
     StoreTooLarge,
     UnknownName,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.lease import LeaseOptionError
 
 DONE, FAILED, USAGE, NOT_FOUND, TIMED_OUT, UNREACHABLE = 0, 1, 2, 3, 4, 5
 SIGNALLED = 128
 _CODES: tuple[tuple[tuple[type[NodepoolError], ...], int], ...] = (
     ((UnknownName,), NOT_FOUND),
-    ((ConfigError,), USAGE),
+    ((ConfigError, LeaseOptionError), USAGE),
     ((DeadlineExceeded,), TIMED_OUT),
     ((StoreGone, StoreConflict, StoreDenied, StoreTooLarge), FAILED),
     ((StoreError, CloudUnavailable), UNREACHABLE),

@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import re
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from .commands import COMMANDS
 from .shapes import Command, Option
@@ -19,6 +21,8 @@ TABLE, JSON, ID = "table", "json", "id"
 SHELLS = ("bash", "zsh", "fish")
 COMPLETE = "__complete"
 """The verb that the completion scripts call."""
+
+_JSON_OUTPUT = re.compile(r"(?:^| )(?:-o ?|--output[ =])json(?: |$)")
 
 ENVIRONMENT = {
     "config": "NODEPOOL_CONFIG",
@@ -54,7 +58,13 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     :raises SystemExit: for wrong arguments with status 2, and for ``--help``.
     """
     parser = make_parser()
-    given = parser.parse_args(words)
+    try:
+        given = parser.parse_args(words)
+    except _WrongArguments as wrong:
+        if _wants_json(words):
+            print(json.dumps({"msg": wrong.message, "error_kind": "ConfigError"}, indent=2))
+        wrong.parser.print_usage(sys.stderr)
+        wrong.parser.exit(2, f"{wrong.parser.prog}: {wrong.message}\n")
     if given.verb is None:
         parser.print_help(sys.stderr)
         parser.exit(2)
@@ -64,9 +74,26 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     return given
 
 
+class _WrongArguments(Exception):
+    """The arguments cannot be understood. *parser* is that of the verb."""
+
+    def __init__(self, parser: argparse.ArgumentParser, message: str) -> None:
+        self.parser, self.message = parser, message
+        super().__init__(message)
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise _WrongArguments(self, message)
+
+
+def _wants_json(words: Sequence[str]) -> bool:
+    return _JSON_OUTPUT.search(" ".join(words)) is not None
+
+
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser with all verbs."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog=PROGRAM,
         description="Lease test nodes, look at them, and act on them.",
         epilog=EXIT_CODES,

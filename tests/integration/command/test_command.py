@@ -82,7 +82,8 @@ def test_nodes_and_requests_by_hand(site: Site, ctl) -> None:
         ("lease web smal", 3, "did you mean small"),
         ("list --pool nowhere", 3, "there is no pool"),
         ("list -c /nowhere/nodepool.yaml", 2, "/nowhere/nodepool.yaml: does not exist"),
-        ("lease web small --priority 1000", 1, "priority is 1000"),
+        ("lease web small --priority 1000", 2, "priority is 1000"),
+        ("lease web small --until 25:00", 2, "give a time such as '18:00'"),
         ("list", 1, "no launcher is registered in this tree"),
     ],
 )
@@ -156,11 +157,10 @@ def test_the_screen_at_a_terminal_until_ctrl_c(site: Site) -> None:
     assert b"every 1 s until Ctrl-C" in seen and b"Traceback" not in seen
 
 
-def test_a_reader_that_has_seen_enough_is_no_error(site: Site, ctl) -> None:
-    site.launcher.register("small")
-    program = " ".join(words_of("list", "-o", "json"))
-    done = subprocess.run(
-        ["bash", "-c", f"{program} | true"],
+def shell(site: Site, line: str) -> subprocess.CompletedProcess[str]:
+    """Run a line in bash, where ``ctl`` is the command."""
+    return subprocess.run(
+        ["bash", "-c", f'ctl() {{ {" ".join(words_of())} "$@"; }}\n{line}'],
         cwd=site.folder,
         env=surroundings(site.folder, site.config),
         capture_output=True,
@@ -168,7 +168,48 @@ def test_a_reader_that_has_seen_enough_is_no_error(site: Site, ctl) -> None:
         timeout=60,
         check=False,
     )
-    assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    "line", ["list -o json", "list", "--help", "lease --help", "completion bash", "__complete hold ''", "status"]
+)
+def test_a_reader_that_has_seen_enough_ends_it_quietly(line: str, site: Site) -> None:
+    site.launcher.register("small")
+    # The reader is gone before the first line is written.
+    done = shell(site, f"mkfifo pipe; ctl {line} >pipe & exec 3<pipe; exec 3<&-; wait $!; echo $?")
+    assert (done.stdout, done.stderr) == ("141\n", "")
+
+
+def test_standard_output_that_is_closed_or_full(site: Site) -> None:
+    site.launcher.register("small")
+    closed = shell(site, "ctl list >&-; echo $?; ctl nonsense 2>&- -o json; echo $?")
+    document, _newline, code = closed.stdout.removeprefix("0\n").rstrip().rpartition("\n")
+    assert (closed.stderr, code, json.loads(document)["error_kind"]) == ("", "2", "ConfigError")
+    full = shell(site, "ctl list >/dev/full; echo $?")
+    assert full.stdout == "1\n" and "No space left" in full.stderr and "Traceback" not in full.stderr
+
+
+def test_wrong_arguments_are_a_document_too(ctl) -> None:
+    for line in ("hold -o json", "-o json frobnicate", "images --nonsense x --output=json"):
+        ended = ctl(line)
+        assert ended.returncode == 2 and json.loads(ended.stdout)["msg"] in ended.stderr
+    assert ctl("hold").stdout == ""
+
+
+def test_nodepools_verbs_for_images(site: Site, ctl) -> None:
+    site.config.write_text(
+        f"{site.config.read_text('utf-8')}\ndiskimages: [{{name: debian, elements: [vm]}}]\nimages-dir: {site.folder}\n"
+    )
+    row = "| debian | {:<6} | {:<13} |"
+    assert "| Image" in ctl("image-status").stdout
+    assert ctl("image-pause debian").stdout == "paused\n" and ctl("pause debian").stdout == "paused already\n"
+    assert ctl("image-build debian").stdout == "asked for the build\n"
+    assert row.format("True", "True") in ctl("image-status").stdout
+    assert ctl("image-unpause debian").stdout == "no longer paused\n"
+    assert ctl("dib-image-delete debian-0123").stdout.startswith("there is no such build")
+    assert ctl("export-image-data images.json").returncode == 0 and (site.folder / "images.json").exists()
+    assert ctl("erase nowhere").stdout == "nothing to erase\n"
+    assert ctl("config-validate --offline").stdout == "the configuration can be used\n"
 
 
 def test_names_complete_themselves(site: Site) -> None:

@@ -157,17 +157,18 @@ def delete_build(
     If it has uploads, the uploads cycle deletes these in the clouds, then the files, then the record. Without uploads,
     this function removes the files on this machine and the record.
 
-    :raises StoreError: the build is being made.
+    :raises StoreConflict: the build is being made.
     """
     config = config_by_hand(options, check=check)
     with closing(Store(config.zookeeper)) as store:
         store.open(watch=not check)
-        build = _find(store, build_id, options.images)
+        image, _dash, build_id = build_id.rpartition("-")  # "nodepool dib-image-list" shows IMAGE-ID
+        build = _find(store, build_id, (image,) if image else options.images)
         result: dict[str, Any] = {"build_id": build_id, "image": build.image if build else None}
         lines = []
         if build is not None:
             if build.state == BuildState.BUILDING:
-                raise StoreError(
+                raise StoreConflict(
                     f"build {build_id} of {build.image} is in progress: stop its builder, or wait until it is ready"
                 )
             marked = build.state != BuildState.DELETING

@@ -38,7 +38,7 @@ class Ssh:
 
     def run(self, words):
         self.words = list(words)
-        with open(words[2].partition("=")[2], encoding="utf-8") as file:
+        with open(words[2].partition("=")[2].strip('"'), encoding="utf-8") as file:
             self.known = file.read()
         return 7
 
@@ -73,3 +73,10 @@ def test_a_node_that_cannot_be_reached_is_an_error():
         Ssh(address=None).connect(target="web")
     with pytest.raises(UnknownName, match="lease web has 1 node, and number is 2"):
         Ssh().connect(target="web", number=2)
+
+
+def test_a_machine_without_ssh(monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    ssh = Ssh()
+    with pytest.raises(NodepoolError, match="this machine has no ssh"):
+        connect({"target": "web", "command": []}, ssh.ask)

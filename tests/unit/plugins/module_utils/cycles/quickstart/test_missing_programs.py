@@ -26,14 +26,14 @@ def test_the_lines_are_those_of_the_requirements() -> None:
 
 
 def test_one_message_with_the_line_to_type(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "executable", "/folder/new comer/v/bin/python3")
+    monkeypatch.setattr(sys, "executable", "/new comer/v/bin/python3")
     check_needs(lambda name: name, lambda name: name)
     with pytest.raises(ConfigError) as caught:
         check_needs(lambda name: None, lambda name: None)
     libraries, ssh = str(caught.value).splitlines()
     assert re.search(r"has no asyncssh, jsonschema, kazoo, openstacksdk, PyYAML\. Type: ", libraries)
     assert libraries.endswith(
-        "Type: '/folder/new comer/v/bin/python3' -m pip install 'asyncssh>=2.14' 'jsonschema>=4.10' 'kazoo>=2.9.0,<2.12'"
+        "Type: '/new comer/v/bin/python3' -m pip install 'asyncssh>=2.14' 'jsonschema>=4.10' 'kazoo>=2.9.0,<2.12'"
         " 'openstacksdk>=4.0.0' 'PyYAML>=6.0'"
     )
     assert "apt-get install openssh-client" in ssh
