@@ -11,10 +11,10 @@ from typing import Any
 
 from ansible import constants as C  # noqa: N812
 from ansible.utils.color import ANSIBLE_COLOR
-from ansible.utils.display import Display
 
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.in_place import InPlaceAction
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.progress_action import MACHINE_READABLE
+from ansible_collections.stackci.nodepool.plugins.plugin_utils.shown_lines import show_lines
 
 CLEAR = "\033[H\033[2J"
 """Cursor home, erase the screen (ECMA-48)."""
@@ -69,13 +69,13 @@ class ActionModule(InPlaceAction):
             pause = max(SHORTEST, seconds)
             returned = follow(
                 lambda: read(task_vars, wrap_async),
-                lambda result: _show(screen(result, pause, time.strftime("%H:%M:%S"), clear=bool(ANSIBLE_COLOR))),
+                lambda result: show_lines(screen(result, pause, time.strftime("%H:%M:%S"), clear=bool(ANSIBLE_COLOR))),
                 lambda: time.sleep(pause),
             )
         else:
             returned = read(task_vars, wrap_async)
         if shows:
-            _show(shown(returned))
+            show_lines(shown(returned))
         return returned
 
 
@@ -85,8 +85,3 @@ def _seconds(value: Any) -> float:
         return float(value or 0)
     except (TypeError, ValueError):
         return 0.0
-
-
-def _show(lines: Any) -> None:
-    for line in lines:
-        Display().display(line)

@@ -19,10 +19,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ansible import constants as C  # noqa: N812
-from ansible.utils.display import Display
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import amount
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.in_place import OFF, InPlaceAction
+from ansible_collections.stackci.nodepool.plugins.plugin_utils.shown_lines import show_lines
 
 BURST = 20
 """Number of lines of a task and host that are shown at once."""
@@ -179,4 +179,4 @@ class ProgressAction(InPlaceAction):
     def _show(self, line: str) -> None:
         name = self._task.action.rsplit(".", 1)[-1]
         host = "" if self._host in ("", "localhost", "127.0.0.1") else f" {self._host}"
-        Display().display(f"[{name}{host}] {line}")
+        show_lines([f"[{name}{host}] {line}"])

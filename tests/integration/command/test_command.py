@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.request.conftest import Site
-from tests.support.ansible_run import BIN
+from tests.support.ansible_run import BIN, ROOT
 from tests.support.command import nodepoolctl, surroundings, words_of
 from tests.support.fixtures_zookeeper import eventually
 
@@ -240,3 +240,11 @@ def test_setup_installs_it(tmp_path: Path) -> None:
         [str(BIN / "nodepoolctl"), "--help"], cwd=tmp_path, capture_output=True, timeout=60, check=True
     )
     assert b"VERB" in done.stdout
+
+
+@pytest.mark.parametrize("lines", [1, 3])
+def test_the_playbooks_end_too_when_their_reader_has(lines: int, site: Site) -> None:
+    site.launcher.register("small")
+    playbook = ROOT / "playbooks" / "status.yml"
+    done = shell(site, f"{BIN}/ansible-playbook {playbook} -e nodepool_config={site.config} | head -{lines} >/dev/null")
+    assert done.returncode == 0, done.stderr
