@@ -11,12 +11,15 @@ from typing import Any
 
 from kazoo.client import KazooClient
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.context.usage_book import KEPT_DAYS
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.day_usage import DAY, MOST_ROWS, Usage, day_of
 from tests.support import filled_tree
 
 PROVIDERS = tuple(f"cloud{number}" for number in range(10))
 POOLS = ("main", "large")
 LABELS = tuple(f"label{number}" for number in range(20))
 LEASES = 200
+TENANT = "tenant"
 CONTENDER = "0123456789abcdef0123456789abcdef__lock__0000000000"
 OWN = "/nodepool/stackci"
 KEYS = [f"{kind} {'A' * length}" for kind, length in (("ssh-ed25519", 68), ("ecdsa-sha2-nistp256", 140), ("rsa", 372))]
@@ -43,6 +46,28 @@ def nodepool_yaml(port: int) -> str:
         ],
     }
     return json.dumps(document)
+
+
+def settings_yaml() -> str:
+    """Its own settings: the only tenant, whose all nodes are, has a budget."""
+    return json.dumps({"usage-budgets": [{"name": TENANT, "hours-per-day": 10, "hours-per-month": 100}]})
+
+
+def fill_days(hosts: str, now: float) -> None:
+    """Add the usage of as many days as are kept, each with as many rows as a day has at most."""
+    usage = Usage()
+    for number in range(MOST_ROWS):
+        place = (LABELS[number % len(LABELS)], PROVIDERS[number % len(PROVIDERS)], POOLS[number % len(POOLS)])
+        usage.add((TENANT, f"project{number % 40}", f"job{number}", *place), used=3_600_000, nodes=1, servers=1)
+    client = KazooClient(hosts)
+    client.start()
+    try:
+        for day in range(KEPT_DAYS):
+            path = f"{OWN}/usage-days/{day_of(now - day * DAY)}"
+            client.create(path, json.dumps(usage.document()).encode(), makepath=True)
+    finally:
+        client.stop()
+        client.close()
 
 
 def fill(hosts: str, nodes: int, requests: int, now: float) -> int:
@@ -115,7 +140,7 @@ def _node(
             "pool": pool,
             "launcher": f"stackci-PoolWorker.{provider}-{pool}-0123456789abcdef",
             "allocated_to": None if state == "ready" else f"100-{number % requests:010d}",
-            "tenant_name": "tenant",
+            "tenant_name": TENANT,
             "requestor": "zuul",
             "attributes": None,
             "image_id": "debian-12",

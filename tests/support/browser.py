@@ -31,6 +31,16 @@ STANDING_OUT = """
 }).map((each) => each.outerHTML.slice(0, 120))
 """
 
+OVERLAPS = """
+() => [...document.querySelectorAll('details.cloud summary')].filter((line) => {
+  line.querySelectorAll('.counts b').forEach((each) => { each.textContent = '1,234'; });
+  line.querySelector('.figures').textContent = '1,234 of 2,000';
+  const parts = [...line.children, ...line.querySelectorAll('.counts > span')];
+  return parts.some((each) => each.scrollWidth > each.clientWidth + 1);
+}).map((line) => line.textContent.replace(/\\s+/g, ' '))
+"""
+"""Lines of clouds in which a part is wider than its place, with numbers of a large site."""
+
 
 def program() -> str:
     """The browser's path; skips the test when there is none."""

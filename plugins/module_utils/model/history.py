@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from .lines import few
 
 EVERY = 60.0
 """Seconds between two points."""
@@ -20,6 +22,8 @@ LONGEST_NAME = 128
 """Most characters of a name; longer ones are cut."""
 MOST_CHANGES = 200
 """Largest number of changes that are kept."""
+TOGETHER = 3600.0
+"""Seconds within which the same change at several providers is one: a build becomes live at each after its upload."""
 
 Groups = Mapping[str, Mapping[str, float]]
 """Group (``nodes``) → name (``ready``) → value."""
@@ -42,11 +46,24 @@ class Change:
 
     :ivar at: UNIX time.
     :ivar kind: the type of the event, such as ``resource_frozen``.
+    :ivar text: a sentence; if there are *providers* without their names.
+    :ivar providers: where the same happened within TOGETHER seconds.
     """
 
     at: float
     kind: str
     text: str
+    providers: tuple[str, ...] = ()
+
+    @property
+    def told(self) -> str:
+        """The whole sentence."""
+        return f"{self.text} at {few(self.providers, 'provider')}" if self.providers else self.text
+
+    def is_as(self, other: Change) -> bool:
+        """True when it is the same as *other*, at other providers and not long ago."""
+        same = (self.kind, self.text) == (other.kind, other.text) and other.at - self.at <= TOGETHER
+        return same and bool(self.providers and other.providers)
 
 
 class History:
@@ -73,8 +90,14 @@ class History:
         self.version += 1
 
     def note(self, change: Change) -> None:
-        """Add a change."""
-        self.changes = (*self.changes, change)[-MOST_CHANGES:]
+        """Add a change; what happened at another provider lately is told with that."""
+        place = next((place for place, one in enumerate(self.changes) if one.is_as(change)), None)
+        if place is None:
+            self.changes = (*self.changes, change)[-MOST_CHANGES:]
+        else:
+            one = self.changes[place]
+            together = replace(one, providers=(*one.providers, *change.providers)[:MOST_NAMES])
+            self.changes = (*self.changes[:place], together, *self.changes[place + 1 :])
         self.version += 1
 
 

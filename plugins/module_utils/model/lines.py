@@ -67,6 +67,13 @@ def collapsed(failures: Iterable[str]) -> str:
     return "; ".join(text if count == 1 else f"{text} ({count} attempts)" for text, count in counts.items())
 
 
+def few(names: Iterable[str], noun: str, most: int = 3) -> str:
+    """Return at most *most* names, sorted, and the number of the others: ``a, b, c and 4 other labels``."""
+    known = sorted(names)
+    rest = len(known) - most
+    return ", ".join(known[:most]) + (f" and {amount(rest, f'other {noun}')}" if rest > 0 else "")
+
+
 def word_for(number: float, one: str, many: str | None = None) -> str:
     """Return the noun or the verb for a number: ``node`` or ``nodes``, ``has`` or ``have``."""
     return one if number == 1 else many or one + "s"

@@ -22,6 +22,20 @@ LONGEST_LIFE = 400 * 86400.0
 _USERS = frozenset({NodeState.IN_USE, NodeState.USED, NodeState.HOLD})
 """States of a node that its requestor has had."""
 
+NEEDED = (
+    "state",
+    "state_time",
+    "created_time",
+    "type",
+    "provider",
+    "pool",
+    "allocated_to",
+    "tenant_name",
+    "hold_job",
+    "user_data",
+)
+"""Keys of a node's record from which its use is known."""
+
 
 @dataclass
 class NodeUse(Stored):

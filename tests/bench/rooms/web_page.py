@@ -45,8 +45,12 @@ class WebPage:
         session.on_change(picture.changed)
         session.turn(CONNECTED)
         findings = Findings()
-        with Listening(Application(picture), "127.0.0.1", 0) as listening:
-            very_first, first_page, _tag = _view(listening.port, "/")
+        application = Application(picture)
+        began = time.monotonic()
+        application.prepare()
+        prepared = time.monotonic() - began
+        with Listening(application, "127.0.0.1", 0) as listening:
+            _passed, first_page, _tag = _view(listening.port, "/")
             rounds = 5 if quick else ROUNDS
             fresh = [_after_a_change(session, listening.port, number) for number in range(rounds)]
             again = [_view(listening.port, "/")[0] for _unused in range(rounds)]
@@ -54,7 +58,7 @@ class WebPage:
             tag = _view(listening.port, "/?fragment=1")[2]
             unchanged = [_view(listening.port, "/?fragment=1", tag)[0] for _unused in range(rounds)]
         weight = first_page + sum(len(static(name)) for name in TYPES)
-        findings.add("the very first view, all records read", 1000 * very_first, "ms")
+        findings.add("before the first visitor: all records read", 1000 * prepared, "ms")
         findings.add("first view after a change, P50", 1000 * Spread.of(fresh).p50, "ms", at_most=300)
         findings.add("first view after a change, max", 1000 * max(fresh), "ms", at_most=300)
         findings.add("first view, nothing changed, P50", 1000 * Spread.of(again).p50, "ms", at_most=50)

@@ -25,7 +25,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.web.picture impor
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.server.application import Application, Visitors
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.server.listening import Listening
 from tests.support import busy_tree
-from tests.support.browser import barriers, browser, patience, program, shoot, too_wide, visit
+from tests.support.browser import OVERLAPS, barriers, browser, patience, program, shoot, too_wide, visit
 from tests.support.busy_tree import node_id, request_id
 from tests.support.fixtures_zookeeper import bare_client, end, eventually
 from tests.support.zookeeper_server import HOST, ZooKeeperServer
@@ -170,6 +170,9 @@ def test_many_clouds_have_a_line_each_and_stay_open(zookeeper, chromium):
             expect(visited.page.locator(".heat .square.bad")).to_have_count(2)
             assert barriers(visited.page) == []
             assert too_wide(visited.page) == []
+            for width in (1151, 1280, 1400, 1700):
+                visited.page.set_viewport_size({"width": width, "height": 900})
+                assert (width, visited.page.evaluate(OVERLAPS)) == (width, [])
             well = visited.page.locator('details.cloud[data-key="cloud-07"] summary')
             expect(well).to_contain_text("1 % fail")
             expect(well).to_contain_text("none waits")

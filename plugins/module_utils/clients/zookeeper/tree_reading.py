@@ -91,7 +91,7 @@ class TreeReading:
         """Return a reading for one computation: the records of a folder are made only once.
 
         :param facts: the functions that :meth:`facts` will be called with, by root. Their results are computed
-            together, and no record is kept.
+            together, and no record of these folders is kept.
         """
         return _Kept(self, facts or {})
 
@@ -123,6 +123,8 @@ class _Kept(TreeReading):
 
     def below(self, root: str) -> Iterator[Found]:
         """See :meth:`TreeReading.below`."""
+        if root in self._finders:
+            return super().below(root)
         if root not in self._records:
             self._records[root] = list(super().below(root))
         return iter(self._records[root])

@@ -14,7 +14,7 @@ from ...clients.zookeeper.tree_reading import TreeReading
 from ...model import reasons
 from ...model.config.types import NodepoolConfig
 from ...model.documents import text, whole
-from ...model.lines import amount
+from ...model.lines import amount, few
 from ...model.owner import IMAGE
 from ...model.request import RequestState
 from .build_figures import figures_of_failures
@@ -26,7 +26,8 @@ from .request_rows import WAITS
 
 LONG_WAIT = 600.0
 """Seconds after which a request that waits needs attention."""
-MOST_NAMES = 3
+MOST_BUILDS = 3
+"""Most builds whose figures a row has."""
 MOST_POOLS = 8
 """Most pools whose reasons about the oldest request are told; the others are counted."""
 _OF_TROUBLE = {reasons.FROZEN: "freeze", reasons.BREAKER: "breaker", reasons.PROVIDER_TROUBLE: "provider"}
@@ -65,7 +66,7 @@ def request_troubles(
     for (failed, code, where, _what, owner), rows in groups.items():
         oldest = max(rows, key=lambda row: row["created_age"] or 0.0)
         told = said = (oldest["reason"] or {}).get("text") or "no launcher has given a reason"
-        labels = _few({label for row in rows for label in row["labels"]})
+        labels = few({label for row in rows for label in row["labels"]}, "label") or "no label"
         verb = "failed" if failed else "waits" if len(rows) == 1 else "wait"
         nodes = _failed_nodes(rows, stored) if failed and code == reasons.LAUNCH_FAILED else 0
         of_nodes = f"{amount(nodes, 'node')} of " if nodes else ""
@@ -104,7 +105,7 @@ def _builds_of(reading: TreeReading, rows: Rows, where: str, owner: str, config:
     offered = there.pools[pool].labels if there is not None and pool in there.pools else {}
     images = sorted({offered[label].image_name for row in rows for label in row["labels"] if label in offered})
     told = (figures_of_failures(reading, image, provider, of_image=owner == IMAGE) for image in images)
-    return ", ".join([text for text in told if text][:MOST_NAMES])
+    return ", ".join([text for text in told if text][:MOST_BUILDS])
 
 
 def _said_by_pools(reading: TreeReading, row: Mapping[str, Any], known: str, now: float) -> list[str]:
@@ -155,9 +156,3 @@ def with_requests(rows: list[dict[str, Any]], requests: Iterable[dict[str, Any]]
             trouble["count"] += row["count"]
             trouble["pools"] += row["pools"]
     return [*rows, *apart]
-
-
-def _few(names: Iterable[str]) -> str:
-    known = sorted(names)
-    rest = len(known) - MOST_NAMES
-    return ", ".join(known[:MOST_NAMES]) + (f" and {amount(rest, 'other label')}" if rest > 0 else "") or "no label"

@@ -25,8 +25,9 @@ def budget_rows(
     if not config.usage_budgets:
         return []
     tenants = {budget.name for budget in config.usage_budgets.values()}
-    used, today = used or usage_by_day(reading, now, tenants), day_of(now)
+    today = day_of(now)
     first = {DAY: today, MONTH: f"{today[:8]}01"}
+    used = used or usage_by_day(reading, now, tenants, first[MONTH])
     spent = {period: _hours_by_tenant(used.between(first[period], today)) for period in (DAY, MONTH)}
     return [
         {

@@ -17,7 +17,7 @@ from ...model.bounded_text import printable
 from ...model.day_usage import AMOUNTS, DAY, FIELDS, PARTS, Usage, day_of, merged, start_of
 from ...model.launch import Launch
 from ...model.node import Node
-from ...model.node_use import NodeUse, name_of, use_of
+from ...model.node_use import NEEDED, NodeUse, name_of, use_of
 from ...model.own_tree import LAUNCHES, USAGE_DAYS, USAGE_ENTRIES
 from ...model.stored import BadDocument
 
@@ -49,17 +49,18 @@ class Used:
         return merged(usage for day, usage in self.days.items() if first <= day <= last)
 
 
-def usage_by_day(reading: TreeReading, now: float, tenants: Collection[str] | None = None) -> Used:
-    """Return the usage of all days that are kept.
+def usage_by_day(reading: TreeReading, now: float, tenants: Collection[str] | None = None, since: str = "") -> Used:
+    """Return the usage of the days that are kept.
 
     What no day has counted yet is added: lives of nodes that are gone or being deleted, and of those that exist.
 
     :param tenants: whose existing nodes are needed; those of others are left out, which saves most of the time. None
         for all nodes.
+    :param since: the first day whose document is read.
     """
     days: dict[str, Usage] = {}
     problems: list[str] = []
-    for found in reading.below(DAYS):
+    for found in filter(None, (reading.one(f"{DAYS}/{name}") for name in reading.names(DAYS) if name >= since)):
         usage, problem = found.fact(usage_of)
         if problem is not None:
             problems.append(f"{DAYS}/{found.name}: {problem}")
@@ -112,7 +113,8 @@ def _living(found: Found, started: Found | None) -> NodeUse:
             launch = Launch.from_document(started.document)
         except BadDocument:
             launch = None
-    return use_of(Node.from_document(found.name, found.document), launch)
+    needed = {key: found.document[key] for key in NEEDED if key in found.document}
+    return use_of(Node.from_document(found.name, needed), launch)
 
 
 def _add(days: dict[str, Usage], use: NodeUse, now: float) -> None:

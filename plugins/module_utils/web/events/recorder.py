@@ -15,7 +15,7 @@ from ...model.history import EVERY, Change
 from ...reporting.sampling import Sampler
 from ..picture import Picture, Snapshot
 from .follower import Follower, Wanted
-from .happenings import CHANGES, Limits, without_requests
+from .happenings import BUILD_LIVE, CHANGES, Limits, without_requests
 
 _LOG = logging.getLogger(__name__)
 
@@ -64,5 +64,13 @@ class Recorder:
 
     def _note(self, event: dict[str, Any]) -> None:
         at = datetime.fromisoformat(event["at"]).timestamp()
-        self._picture.history.note(Change(at, event["type"], event["text"]))
+        self._picture.history.note(_change(at, event))
         self._picture.changed("")
+
+
+def _change(at: float, event: dict[str, Any]) -> Change:
+    """Return an event as a change; that a build is live may be told of several providers together."""
+    if event["type"] != BUILD_LIVE:
+        return Change(at, event["type"], event["text"])
+    provider = str(event["provider"])
+    return Change(at, BUILD_LIVE, event["text"].removesuffix(f" at {provider}"), (provider,))

@@ -86,7 +86,7 @@ def past(history: History, now: float) -> Past:
     for point in points:
         bins[_place(point.at, end)].append(point)
     marks = [
-        Mark(2 * _place(change.at, end), change.at, change.kind, change.text)
+        Mark(2 * _place(change.at, end), change.at, change.kind, change.told)
         for change in reversed(history.changes)
         if end - SPAN <= change.at < end
     ]

@@ -15,6 +15,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.history imp
     MOST_NAMES,
     POINTS,
     SPAN,
+    TOGETHER,
     Change,
     History,
 )
@@ -57,3 +58,25 @@ def test_what_was_returned_does_not_change():
     values["ready"] = 2.0
     history.add(61.0, {"nodes": values})
     assert len(before) == 1 and before[0].groups == {"nodes": {"ready": 1.0}}
+
+
+def test_a_build_that_becomes_live_at_many_providers_is_one_change():
+    history = History()
+    for number in range(5):
+        history.note(Change(10.0 * number, "build_live", "build 7 of tiny is live", (f"p{number}",)))
+        history.note(Change(10.0 * number + 1, "resource_frozen", f"p{number} is frozen"))
+    first, *others = history.changes
+    assert (first.at, first.told) == (0.0, "build 7 of tiny is live at p0, p1, p2 and 2 other providers")
+    assert [change.told for change in others] == [f"p{number} is frozen" for number in range(5)]
+    history.note(Change(TOGETHER + 1, "build_live", "build 7 of tiny is live", ("p9",)))
+    history.note(Change(TOGETHER + 2, "build_live", "build 8 of tiny is live", ("p9",)))
+    told = [change.told for change in history.changes[6:]]
+    assert told == ["build 7 of tiny is live at p9", "build 8 of tiny is live at p9"]
+
+
+def test_the_providers_of_one_change_are_bounded():
+    history = History()
+    for number in range(2 * MOST_NAMES):
+        history.note(Change(1.0, "build_live", "build 7 of tiny is live", (f"p{number}",)))
+    (change,) = history.changes
+    assert len(change.providers) == MOST_NAMES

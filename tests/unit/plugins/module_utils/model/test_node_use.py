@@ -11,6 +11,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch impo
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node, NodeState
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node_use import (
     LONGEST_NAME,
+    NEEDED,
     NodeUse,
     job_of,
     lost,
@@ -36,6 +37,21 @@ def launch(phase: str = Phase.READY, **more: object) -> Launch:
     }
     fields |= {"since": 150.0, "server_id": "s-1", "created_at": 100.0, "request_id": "100-1"}
     return Launch(**{**fields, **more})  # type: ignore[arg-type]
+
+
+def test_the_needed_keys_of_a_record_are_enough() -> None:
+    read: set[str] = set()
+
+    class Watched(Node):
+        def __getattribute__(self, name: str) -> object:
+            read.add(name)
+            return super().__getattribute__(name)
+
+    for state in sorted(NodeState.ALL):
+        for started in (launch(), None):
+            watched = Watched(state=state, provider="east", pool="main", type=["small"], allocated_to="100-1")
+            use_of(watched, started, in_use_since=1.0, held_since=2.0, ends=3.0)
+    assert read & Node.KEYS.keys() | {"state_time"} == {*NEEDED}
 
 
 def test_a_used_node_that_was_launched_for_its_request() -> None:

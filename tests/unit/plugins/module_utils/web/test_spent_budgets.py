@@ -29,9 +29,9 @@ SPENT = 'stackci_nodepool_tenant_budget_used_seconds{period="day",tenant="acme"}
 def counted_reads(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     found: list[float] = []
 
-    def counting(reading: Any, now: float, tenants: Any) -> Any:
+    def counting(reading: Any, now: float, *which: Any) -> Any:
         found.append(now)
-        return usage_by_day(reading, now, tenants)
+        return usage_by_day(reading, now, *which)
 
     monkeypatch.setattr(usage_budgets, "usage_by_day", counting)
     return found

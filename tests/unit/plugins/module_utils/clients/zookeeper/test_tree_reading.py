@@ -80,3 +80,11 @@ def test_facts_that_are_named_beforehand_are_found_together_and_their_records_le
     assert list(reading.facts(paths.NODES, second)) == [("ready", False), (None, False)]
     assert list(reading.facts(paths.NODES, third)) == [("ready", False), ("used", False)], "not named: found anew"
     assert len(first.seen) == len(second.seen) == 2
+
+
+def test_records_of_a_folder_with_named_facts_are_let_go_when_they_are_walked():
+    tree = tree_of({ONE: {"state": "ready"}, f"{paths.REQUESTS}/1": {}})
+    reading = TreeReading(tree, lasting=False).kept({paths.NODES: (Finder(),)})
+    for root, kept in ((paths.NODES, False), (paths.REQUESTS, True)):
+        (once,), (again,) = reading.below(root), reading.below(root)
+        assert (once is again) is kept, root

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import parse_config
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link import paths
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.day_usage import Usage, day_of
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link.tree import Entry
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.tree_reading import TreeReading
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.day_usage import Usage, day_of, start_of
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.usage_budgets import budget_rows
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.usage_rows import DAYS, HOUR, usage_by_day
 from tests.support.tree_reading import NOW, reading_of
@@ -58,6 +60,19 @@ def test_nodes_of_tenants_without_a_budget_change_nothing_and_are_left_out() -> 
     assert rows == budget_rows(config, reading, NOW, usage_by_day(reading, NOW))
     assert [row["hours"] for row in rows] == [1.0, 1.0, 1.0, 0.0]
     assert usage_by_day(reading, NOW, ["t1", "t2"]).days[day_of(NOW)].total("nodes") == 2
+
+
+def test_days_before_this_month_are_not_read() -> None:
+    begun = start_of(f"{day_of(NOW)[:8]}01")
+    documents = {**day(NOW, t1=5), **day(begun, t1=2), **day(begun - 1, t1=900)}
+    reading, config = reading_of(documents), parse_config(MAIN, settings_text=BUDGETS)
+    assert next(row["hours"] for row in budget_rows(config, reading, NOW) if row["period"] == "month") == 7.0
+    assert [entry.record is not None for entry in reading_entries(reading)] == [False, True, True]
+
+
+def reading_entries(reading: TreeReading) -> list[Entry]:
+    """What was read of each day, the earliest first."""
+    return [entry for _name, entry in reading._tree.documents(DAYS)]
 
 
 def test_without_budgets_nothing_is_read() -> None:

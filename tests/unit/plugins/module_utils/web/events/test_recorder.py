@@ -59,7 +59,7 @@ def test_a_new_build_and_another_launcher_are_changes():
     place = f"{paths.COMPONENTS}/pool/launcher10000000000"
     found.session.put(place, json.dumps({**documents[place], "hostname": "launcher9"}).encode())
     after(found, recorder, LOOK_EVERY)
-    told = {change.kind: change.text for change in found.picture.history.changes}
+    told = {change.kind: change.told for change in found.picture.history.changes}
     assert told["build_live"] == f"build {upload.split('/')[5]} of ubuntu-24.04 is live at {busy_tree.ILL}"
     assert told["launcher_serves"] == "provider cloud-fra: the launcher on launcher9 serves it"
 
