@@ -114,6 +114,10 @@ class VirtualClient:
         self.lists.append(changes_since)
         return self._call(kind, lambda: cloud.listing(changes_since), seconds)
 
+    def first_server(self, seconds: float) -> None:
+        """A list of one server."""
+        self._call("GET /servers/detail", lambda: None, self._cloud.timing.listing, patience=seconds)
+
     def get_server(self, server_id: str) -> Server | None:
         """One server, with its fault; None when it is gone."""
         try:

@@ -58,11 +58,11 @@ class ApiTimeouts:
 
     @property
     def listen_for(self) -> float:
-        """Time of trouble for which an answer to a cheap call shows that a provider is only slow.
+        """Time from when a trouble is noticed for which an answer to a cheap call shows that its provider is only slow.
 
-        A cloud that needs longer than this for every other call cannot be told from one in which they hang.
+        One list is waited for until then; a cloud that needs longer for it cannot be told from one in which it hangs.
         """
-        return 4 * self.silence
+        return 3 * self.silence - self.suspect
 
     @property
     def stuck_with_server(self) -> float:

@@ -250,6 +250,15 @@ def test_a_listing_in_trouble_is_unavailable_and_recovers(
     assert client.list_servers() == []
 
 
+def test_a_list_of_one_server_is_waited_for_longer_than_any_other_call(sim: SimCloud, connect: Connect) -> None:
+    client = connect(read_timeout=0.5, total_timeout=1.0)
+    sim.fault("one", "GET /servers/detail", "slow", count=2, seconds=1.5)
+    with pytest.raises(CloudUnavailable):
+        client.list_servers()
+    client.first_server(20.0)
+    assert client.counters.snapshot()["GET /servers/detail", "200"].longest >= 1.5
+
+
 @pytest.mark.parametrize("fault", ["hang_after", "reset_after", "status_after"])
 def test_a_create_without_a_good_answer_is_unclear_and_its_server_is_there(
     sim: SimCloud, connect: Connect, fault: str

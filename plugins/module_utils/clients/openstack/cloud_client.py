@@ -155,6 +155,10 @@ class CloudClient:
         self._rest.remarks.put("status of servers", shapes.status_remark(servers))
         return self._with_sizes(servers)
 
+    def first_server(self, seconds: float) -> None:
+        """Read a list of one server, and wait *seconds* for it."""
+        self._rest.call("compute", "GET", "/servers/detail", params={"limit": 1}, times=AnswerTimes(seconds))
+
     def _with_microversion(self, read: Callable[[str | None], T]) -> T:
         """Call *read* with EMBEDDED_FLAVOR, or with nova's base microversion where nova does not know that one."""
         version = self._microversion
@@ -273,11 +277,7 @@ class CloudClient:
     def list_keypairs(self) -> list[str]:
         """Return the names of the user's keypairs. Up to microversion 2.34 nova sends them all in one answer."""
         answer = self._rest.call("compute", "GET", "/os-keypairs", key="keypairs")
-        return self._made(
-            "GET /os-keypairs",
-            lambda document: [shapes.keypair_name(item) for item in json_values.sequence(document, "keypairs")],
-            answer.document,
-        )
+        return self._made("GET /os-keypairs", shapes.keypair_names, answer.document)
 
     def list_server_groups(self) -> list[ServerGroup]:
         """Return the project's server groups, in one answer: nova sends up to a thousand of them."""

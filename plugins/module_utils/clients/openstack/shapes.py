@@ -287,9 +287,10 @@ def volume_from(document: Json) -> Volume:
     )
 
 
-def keypair_name(document: Json) -> str:
-    """Return the name of a keypair of GET /os-keypairs."""
-    return json_values.text(json_values.mapping(document, "keypair"), "name")
+def keypair_names(document: Json) -> list[str]:
+    """Return the names of the keypairs of GET /os-keypairs."""
+    found = (json_values.mapping(item, "keypair") for item in json_values.sequence(document, "keypairs"))
+    return [json_values.text(item, "name") for item in found]
 
 
 def zone_from(document: Json) -> tuple[str, bool]:

@@ -94,9 +94,7 @@ class Takeover:
         for actor in self._context.actors.values():
             actor.check(now)
             actor.health.follow(now)
-            actor.probe(now)
-            actor.probe_services(now)
-            actor.listen(now)
+            actor.probes.step(now)
             self._tell_health(actor, now)
             self._tell_remarks(actor)
             actor.view.settle(now)

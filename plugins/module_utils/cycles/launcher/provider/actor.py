@@ -6,11 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 from ....clients.openstack.cloud_client import CloudClient
-from ....clients.openstack.kinds import GLANCE, KEYSTONE, NEUTRON, NOVA
 from ....launching.polling import RAREST
 from ....launching.resolver import names_networks
 from ....launching.server_identity import SharedKeys
@@ -33,11 +31,12 @@ from .create_lane import CreateLane
 from .experience import Experience
 from .facts import Fact
 from .given_back import Expected, GivenBack
-from .health import CREATE, LISTENED, Health
+from .health import CREATE, Health
 from .inquiries import Answered
 from .knowledge import Knowledge
 from .lacks import FEW, LIMITS
 from .needs import Needs, lacks_of
+from .probes import Probes
 from .server_view import ServerView
 from .usage import Capacity, Usage
 from .watched import Watched
@@ -53,8 +52,6 @@ the interval longer."""
 JOB_CALLS, MOST_JOB = 8.0, 4.0
 """A job of several calls may take this many times the usual time of the slowest one, and at most this many times as
 long as a job at a quick cloud."""
-SERVICE_PROBE = 30.0
-"""Seconds without news after which a service in trouble is tried with a cheap call."""
 QUOTA = "GET /quotas/{id}/details"
 VOLUME_LIMITS = "GET /volume/limits"
 RETRY_WITHIN = 10.0
@@ -82,7 +79,6 @@ class ProviderActor:
         self.experience = Experience()
         self.shared_keys = SharedKeys()
         self._began = inbox.clock()
-        self._probed: set[str] = set()
         self.timeouts = timeouts or ApiTimeouts()
         # The client may have been replaced by the time of the call.
         # pylint: disable=unnecessary-lambda
@@ -90,6 +86,7 @@ class ProviderActor:
         self.workers = WorkerSet(provider.name, inbox, seconds=self.timeouts.job, waited=self.creates.waited)
         self.auxiliary = AuxiliaryLane(provider.name, inbox, self.timeouts, self.creates.waited)
         self.health = self._new_health()
+        self.probes = Probes(inbox, self.workers, lambda: self.client, lambda: self.health, lambda: self.provider)
         self.known = Knowledge(
             provider.name, lambda: self.client, inbox.clock, self._fact, lambda: names_networks(self.provider)
         )
@@ -131,48 +128,6 @@ class ProviderActor:
             done(result, error)
 
         self.workers.submit(what, work, answered, changes=True)
-
-    def probe(self, now: float) -> None:
-        """Try an API that asked for a pause with one cheap call: it may work long before the pause is over."""
-        if not self.health.probe_due(now):
-            return
-        health, client = self.health, self.client
-
-        def answered(_zones: Any, error: CloudError | None) -> None:
-            health.probed(error, self.inbox.clock())
-            self.inbox.nudge()
-
-        self.workers.submit("GET /os-availability-zone", client.availability_zones, answered)
-
-    def probe_services(self, now: float) -> None:
-        """Try a service in trouble of which nothing was heard for a while: nothing else may call it now."""
-        reads: dict[str, tuple[str, Callable[[], Any]]] = {
-            NOVA: ("GET /os-availability-zone", self.client.availability_zones),
-            KEYSTONE: ("GET /os-availability-zone", self.client.availability_zones),
-            NEUTRON: ("GET /networks", partial(self.client.list_networks, needed=names_networks(self.provider))),
-            GLANCE: ("GET /images", self.client.image_names),
-        }
-        for name in self.health.overdue(now, SERVICE_PROBE):
-            if name in reads and name not in self._probed and now >= self.health.held_until(reads[name][0]):
-                self._probed.add(name)
-                self.workers.submit(*reads[name], partial(self._service_probed, name, reads[name][0]))
-
-    def _service_probed(self, name: str, kind: str, _found: Any, error: CloudError | None) -> None:
-        self._probed.discard(name)
-        self.heard(error, kind)
-        self.inbox.nudge()
-
-    def listen(self, now: float) -> None:
-        """Try a provider that does not answer with a cheap call, which shows whether it is dead or only slow."""
-        if not self.health.listens(now):
-            return
-        health = self.health
-
-        def answered(_keys: Any, error: CloudError | None) -> None:
-            health.told(error, self.inbox.clock())
-            self.inbox.nudge()
-
-        self.workers.submit(LISTENED, self.client.list_keypairs, answered)
 
     def heard(self, error: CloudError | None, call: str = "") -> None:
         """Report the answer to a call to the health of the API."""

@@ -87,8 +87,14 @@ class Health:
         """UNIX time of the cheap call that has no answer yet; infinite if there is none."""
         self._told_at = float("-inf")
         """UNIX time of the latest answer to such a call."""
+        self._measured: float | None = None
+        """Since when the trouble began in which a call that measures how slow the provider is was made."""
+        self._there_at = float("-inf")
+        """UNIX time of the latest cheap call that was answered well."""
         self.since: float | None = None
         """UNIX time since which the API is in trouble; None if it is not."""
+        self._noticed = float("-inf")
+        """UNIX time at which that was noticed: at a slow cloud, its calls had waited for long by then."""
         self._well_since = float("-inf")
         """UNIX time at which its last trouble ended."""
 
@@ -190,6 +196,7 @@ class Health:
             self.since = None
         elif self.since is None:
             self.since = now - max((silent[name][1] for name in CORE if name in silent), default=0.0)
+            self._noticed = now
 
     def _waiting(self, now: float) -> dict[str, float]:
         """Return the kinds of calls that wait unusually long, with the seconds."""
@@ -331,11 +338,25 @@ class Health:
     def told(self, error: CloudError | None, now: float) -> None:
         """Note the answer to that call, or that there was none. An answer does not end the trouble."""
         self._asked_at, self._told_at = math.inf, now
+        self._there_at = now if error is None else self._there_at
         if isinstance(error, CloudUnavailable | CloudAuthError):
             self.heard(error, now, LISTENED)
 
+    def measures(self, now: float) -> float:
+        """Return for how many seconds the answer to one list must be waited for now, and note it; 0 if none is due.
+
+        Once in each trouble, when a cheap call was answered. All other calls are given up sooner at a cloud that was
+        quick, so a cloud that has become slow would give no answer at all, like one in which they hang.
+        """
+        due = self.since is not None and self._measured != self.since and self._there_at >= self.since
+        if not due or not self._may_listen(now) or self.standing(now).answered:
+            return 0.0
+        self._measured = self.since
+        return self._noticed + self._timeouts.listen_for - now
+
     def _may_listen(self, now: float) -> bool:
-        return self.troubled_for(now) < self._timeouts.listen_for and now >= self._core_held[0]
+        listening = self.since is None or now - self._noticed < self._timeouts.listen_for
+        return listening and now >= self._core_held[0]
 
     def is_long_well(self, now: float) -> bool:
         """Return True if requests may move here: it answers, and was not in trouble a moment ago."""

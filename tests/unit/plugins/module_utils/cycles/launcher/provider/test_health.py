@@ -264,12 +264,29 @@ def test_a_cheap_call_without_an_answer_shows_that_a_silent_provider_is_dead_as_
 
 def test_a_provider_that_answers_cheap_calls_is_slow_for_a_while():
     one = Silent()
-    for moment in range(110, 220, 5):
+    for moment in range(110, 190, 5):
         assert not one.at(moment), moment
         assert one.health.listens(moment) and one.health.blocked(moment) is not None
         one.health.told(None, moment)
         assert one.health.blocked(moment) is not None, "a cheap call does not end the trouble"
-    assert one.at(220.0) and not one.health.listens(220.0)
+    assert one.at(190.0) and not one.health.listens(190.0)
+
+
+def test_one_list_in_each_trouble_is_waited_for_as_long_as_a_slow_cloud_may_need():
+    one = Silent()
+    assert not one.at(110.0) and one.health.listens(110.0)
+    assert one.health.measures(110.0) == 0, "nothing shows yet that it is not dead"
+    one.health.told(None, 110.5)
+    assert one.health.measures(111.0) == 79.0, "until the provider counts as dead"
+    assert one.health.measures(111.0) == one.health.measures(120.0) == 0
+    one.health.heard(None, 150.0, "GET /servers/detail")
+    one.counters.ended("GET /servers/detail", "200", 50.0)
+    one.at(150.0)
+    one.counters.started("GET /servers/detail")
+    one.at(240.0)
+    assert one.health.since is not None and one.health.listens(240.0), "a slow cloud is heard as long, from then on"
+    one.health.told(None, 240.5)
+    assert one.health.measures(240.5) == 79.5, "the next trouble"
 
 
 def test_a_cheap_call_that_fails_counts_like_any_other():
