@@ -111,7 +111,7 @@ RULES = (
         "the floating IP cannot reach the network of the server (nat_source, nat_destination)",
         calls=FLOATING,
         types=frozenset({"ExternalGatewayForFloatingIPNotFound"}),
-        words=r"is not reachable from subnet|does not contain any ipv4 subnet",
+        words=r"is not reachable from subnet|does not contain any ipv4 subnet|has no fixed ipv4 address",
     ),
     # nova of before 2018 says so too when a build failed on each host it was tried on.
     Rule(
@@ -126,7 +126,13 @@ RULES = (
         words=r"no valid host|insufficient compute resources|not enough hosts|no available (host|compute)"
         r"|cannot allocate memory|no space left on device|insufficient free memory|pci ?device ?request"
         r"|no suitable (host|node)|claim(ing)? .{0,40}failed|computeresourcesunavailable"
-        r"|subset of free cpu set|group policy was violated",
+        r"|subset of free cpu set|(group|affinity) policy was violated|no hosts? available",
+        resource=HOSTS,
+    ),
+    Rule(
+        owner.CAPACITY,
+        "no device or port left on a host",
+        words=r"acquire a free port|pci device .{1,80}(instead of available|from empty pool)",
         resource=HOSTS,
     ),
     Rule(
@@ -176,7 +182,8 @@ RULES = (
         owner.LABEL,
         "the volume that the label asks for cannot be: its size, its type, its zone",
         words=r"volume size \S+ is larger than maximum allowed|image \S+ is larger than volume size"
-        r"|cannot be smaller than the image mindisk|volume type.{0,80}(could not be found|not found|is invalid)"
+        r"|cannot be smaller than the image mindisk|volume encryption is not supported"
+        r"|volume type.{0,80}(could not be found|not found|is invalid)"
         r"|availability zone.{0,80}is invalid",
     ),
     Rule(
@@ -198,7 +205,13 @@ RULES = (
         types=frozenset({"OverQuota", "QuotaExceeded"}),
         words=r"quota(?!.{0,120}(could not be found|\bexists\b))|limitexceeded"
         r"|limit exceeded|is over (a )?limit"
-        r"|maximum number of \S+( ips)?( allowed)? ?(\(\d+\) )?exceeded",
+        r"|maximum number of [\w -]{2,60}? ?(\(\d+\) )?exceeded",
+    ),
+    Rule(
+        owner.LABEL,
+        "the network has no port security, so it takes no security groups",
+        calls=FAULT,
+        words=r"requires port_security_enabled",
     ),
     Rule(
         owner.NETWORK,
@@ -206,17 +219,19 @@ RULES = (
         calls=FAULT,
         words=r"failed to allocate the network|virtual interface (creation|plugin) failed|binding failed for port"
         r"|creation of virtual interface"
-        r"|unexpected vif_type|port binding|cannot bind a port|did not say in time that the ports",
+        r"|unexpected vif_type|port binding|cannot bind a port|did not say in time that the ports"
+        r"|port update failed|activate binding for port",
         resource=ADDRESSES,
     ),
     Rule(
         owner.CLOUD,
         "a service behind nova is away",
         words=r"timed out|timeout|unable to establish connection|connection (refused|to .{1,80} failed|aborted|reset)"
-        r"|max retries exceeded|service unavailable|keystoneauth1|messagingtimeout|amqp|dberror|pymysql"
+        r"|max retries exceeded|service (is )?unavailable|keystoneauth1|messagingtimeout|amqp|dberror|pymysql"
         r"|unexpected api error|remote error|cannot reach|cannot use its database|by the message queue"
         r"|not mapped to any cell|cell \S+ is not responding|resource ?provider|placement ?api"
         r"|when nova called it|connection to the hypervisor is broken|compute service of \S+ is unavailable"
+        r"|(update|retrieve|move) (allocations|usages) |no mapping to a cell|key manager error"
         r"|virt driver is not ready|networking client is experiencing an unauthorized|dbconnectionerror|remoteerror",
     ),
     Rule(
@@ -239,6 +254,8 @@ RULES = (
         r"|\bnuma\b|numa_nodes|cpu (thread )?(pinning )?(policy|number)|emulator threads|realtime|dedicated.{0,10}cpu"
         r"|'mixed'|cpu number \d|memory page size|page size \S+ forbidden|locked_memory|pci alias|machine type"
         r"|number of serial ports|stateless firmware|disk format \S+ is not acceptable|video model|architecture name"
+        r"|\b(uefi|secure boot|smm|vtpm)\b.{0,40}not supported|requested hardware .{1,80}not supported"
+        r"|device profile|pinned vcpu|disk info file is invalid"
         r"|image.{0,200}against the flavor|(set|defined|specified) in.{0,40}image and.{0,40}flavor",
         once=True,
     ),
