@@ -38,7 +38,8 @@ options:
     description:
       - V(nodepool) is the format of Nodepool's own commands.
       - V(zuul) is the format of C(zuul-admin import-images). It is for O(state=exported) only. It has every upload that
-        is ready, once for each build, provider and format. The ids in it are always the same for the same upload, so an
+        is ready, once for each build, provider and format, but none of a build that is revoked, rejected or held, or
+        from which the launcher does not launch any more. The ids in it are always the same for the same upload, so an
         export may be imported again after each build; Zuul skips what it has.
       - Zuul finds an upload by the names of image and provider. In Zuul, name the image as the diskimage, the
         connection as the cloud in C(clouds.yaml), and the provider as the provider; if that has several pools, make one
@@ -76,8 +77,12 @@ extends_documentation_fragment:
   - stackci.nodepool.attributes.change
 notes:
   - Stop the builders before an import, and start them afterwards. Launchers need not be stopped.
-  - Zuul deletes an image from the cloud when its C(retain-count) says so. Set it in Zuul to at least the number of
-    builds that this builder keeps (two), so that only one of the two deletes images.
+  - Zuul deletes an image from the cloud when its C(retain-count) says so. Leave it in Zuul at two, its default and the
+    number of builds that this builder keeps.
+  - Zuul also deletes the uploads of an image from the cloud that the section of their provider does not list.
+    M(stackci.nodepool.zuul_config) writes all of them; leave them there, also if no label uses them.
+  - C(zuul-admin import-images) takes nothing away. What is deleted or revoked here after an import, delete in Zuul,
+    too.
 seealso:
   - module: stackci.nodepool.dib_image_info
   - module: stackci.nodepool.image_info
@@ -136,7 +141,7 @@ counts:
 left_out:
   description:
     - Records that could not be exported, because another program wrote unusable data or, with O(form=zuul), because
-      nodepool.yaml lacks their provider. Each is a warning, too.
+      nodepool.yaml lacks their provider or their build must not be used. Each is a warning, too.
   returned: success
   type: list
   elements: str

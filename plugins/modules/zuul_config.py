@@ -18,8 +18,9 @@ description:
   - Tells what Zuul does not have, or has otherwise. A label that cannot be converted at a provider is left out there.
   - Zuul needs names of flavors and ids of images. For labels with C(min-ram), and for cloud images without
     C(image-id), the module asks the clouds, as the launcher does.
-  - Disk images become images of type C(zuul). M(stackci.nodepool.image_data) with C(form=zuul) gives zuul-launcher the
-    uploads of this builder.
+  - All disk images of a provider become images of type C(zuul), also those without a label, because zuul-launcher
+    deletes imported uploads of images that a provider does not have. M(stackci.nodepool.image_data) with C(form=zuul)
+    gives zuul-launcher the uploads of this builder.
 options:
   path:
     description:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.interop.environments import Environment
+from tests.interop.environments import CannotInstall, Environment
 from tests.interop.stock import Stock
 from tests.support.ansible_run import Ran, run_alone
 from tests.support.builder_playbooks import BuilderHost
@@ -124,7 +124,7 @@ class Lab:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the matrix. *work* returns what was seen, or raises AssertionError.
+    """One line of the matrix. *work* returns what was seen, or raises AssertionError; CannotInstall skips the row.
 
     :ivar needs: names of the environments without which the row is skipped.
     """
@@ -144,6 +144,8 @@ class Row:
             lab.begin(self.name)
             with lab.screen.open("a", encoding="utf-8") as screen, redirect_stdout(screen):
                 seen, verdict = self.work(lab), "ok"
+        except CannotInstall as problem:
+            seen, verdict = str(problem), "skipped"
         except Exception as problem:
             seen, verdict = f"{type(problem).__name__}: {problem}", "WRONG"
         finally:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Zuul's own client as a process of a row: ``with ZuulClient(lab, world) as zuul: zuul.do("labels")``."""
+"""Zuul's own clients as a process of a row: ``with ZuulClient(lab, world) as zuul: zuul.do("labels")``."""
 
 from __future__ import annotations
 
@@ -21,17 +21,19 @@ from tests.interop.lab import ZUUL, Lab, World
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.zookeeper_server import HOST
 
-PROGRAM = Path(__file__).with_name("zuul_program.py")
+NODEPOOL_PROTOCOL = Path(__file__).with_name("zuul_program.py")
+LAUNCHER_PROTOCOL = Path(__file__).with_name("zuul_launcher_program.py")
 ANSWER_SECONDS = 180.0
 
 
 class ZuulClient:
-    """Runs :mod:`tests.interop.zuul_program`.
+    """Runs :mod:`tests.interop.zuul_program`, or the other one.
 
     :param system_id: which Zuul it is; a second one with the same id takes over.
     """
 
-    def __init__(self, lab: Lab, world: World, system_id: str = "") -> None:
+    def __init__(self, lab: Lab, world: World, system_id: str = "", program: Path = NODEPOOL_PROTOCOL) -> None:
+        self._program = program
         self._python = lab.environments[ZUUL].python
         self._world = world
         self.system_id = system_id or str(uuid.uuid4())
@@ -43,7 +45,7 @@ class ZuulClient:
         tls = site.zookeeper.certificates
         assert tls is not None
         hosts = f"{HOST}:{site.zookeeper.tls_port}{site.chroot}"
-        words = [str(self._python), str(PROGRAM), hosts, str(tls.client_cert), str(tls.client_key), str(tls.ca)]
+        words = [str(self._python), str(self._program), hosts, str(tls.client_cert), str(tls.client_key), str(tls.ca)]
         with (site.folder / "zuul.log").open("ab") as log:
             self._process = subprocess.Popen(
                 [*words, self.system_id],

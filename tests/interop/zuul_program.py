@@ -137,9 +137,8 @@ class Program:
         return sorted({label for pool in pools for label in pool.supported_labels})
 
 
-def main() -> None:
-    """Serve commands until the end of standard input."""
-    program = Program(*sys.argv[1:])
+def serve(program: Any) -> None:
+    """Carry out commands, which are the methods of *program*, until the end of standard input."""
     for line in sys.stdin:
         command = json.loads(line)
         began = time.time()
@@ -151,4 +150,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    serve(Program(*sys.argv[1:]))

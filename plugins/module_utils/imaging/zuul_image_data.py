@@ -16,29 +16,39 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..clients.zookeeper.link import paths
+from ..model.build_verdict import NONE, BuildVerdict
 from ..model.config.types import NodepoolConfig, Provider
 from ..model.image import Build, Upload, UploadState
 from ..model.zuul.zuul_names import ZuulProject, zuul_endpoint, zuul_providers
 from .image_data_format import Place
 
 ARTIFACTS, UPLOADS = "artifacts", "uploads"
+Verdicts = Mapping[str, Mapping[str, BuildVerdict]]
+"""Image → build id → what is decided about the build."""
 READY = "ready"
 """Zuul's state of artifacts and uploads that can be used."""
 
 
 def zuul_image_data(
-    data: Mapping[str, str], config: NodepoolConfig, project: ZuulProject
+    data: Mapping[str, str],
+    config: NodepoolConfig,
+    project: ZuulProject,
+    verdicts: Verdicts | None = None,
+    *,
+    now: float = 0.0,
 ) -> tuple[dict[str, list[dict[str, Any]]], list[str]]:
     """Return the file's content, and a sentence about each ready upload that cannot be part of it.
 
     :param data: path → document, as :func:`.image_data_format.image_data` returns them.
+    :param now: UNIX seconds: Zuul gets no build that must not be used then.
     """
     artifacts: dict[str, dict[str, Any]] = {}
     uploads: list[dict[str, Any]] = []
     left_out: list[str] = []
     for path, place, upload in _ready(data):
         provider = config.providers.get(place.provider or "")
-        problem = _problem(upload, provider)
+        verdict = (verdicts or {}).get(place.image, {}).get(place.build or "", NONE)
+        problem = _problem(upload, provider) or _verdict_problem(verdict, place.provider or "", now)
         if provider is None or problem:
             left_out.append(f"{path} is skipped: {problem}")
             continue
@@ -87,6 +97,13 @@ def _problem(upload: Upload, provider: Provider | None) -> str:
     if provider is None:
         return "nodepool.yaml has no such provider of the driver openstack"
     return "" if provider.pools else "its provider has no pool, so that Zuul gets no provider for it"
+
+
+def _verdict_problem(verdict: BuildVerdict, provider: str, now: float) -> str:
+    """Return why Zuul must not launch from a build; "" if it may. An import never takes anything away from Zuul."""
+    if verdict.is_used(now, provider):
+        return ""
+    return f"its build is {verdict.text(now, provider)}. If Zuul has it already, delete the upload in Zuul, too"
 
 
 def _format(upload: Upload, build: Build | None) -> str:

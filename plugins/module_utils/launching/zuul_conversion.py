@@ -76,6 +76,9 @@ class _Conversion:
         """Label → how many pools make it of (image, flavor)."""
 
     def run(self) -> Converted:
+        # Uploads are found by the name of the diskimage: if a cloud-image has the same one, that gets another.
+        for provider in self._config.providers.values():
+            self._images |= dict.fromkeys(provider.diskimages if provider.pools else (), "zuul")
         for provider in self._config.providers.values():
             self._convert_provider(provider)
         labels = list(self._labels())
@@ -114,7 +117,8 @@ class _Conversion:
         for text in _about_pool(pool, where):
             self._tell(text)
         flavors: dict[str, str] = {}
-        images: dict[str, dict[str, Any]] = {}
+        # Also those without a label: zuul-launcher deletes the uploads of images that a provider does not have.
+        images = {name: _diskimage(self._config.diskimages[name], local) for name, local in provider.diskimages.items()}
         labels: list[dict[str, Any]] = []
         for label in pool.labels.values():
             made = self._convert_label(provider, pool, label, flavors, images)
@@ -150,7 +154,7 @@ class _Conversion:
         images: dict[str, dict[str, Any]],
     ) -> dict[str, Any] | None:
         where = f"{provider.name}/{pool.name}: label {label.name}"
-        flavor, image = self._flavor(provider, label, where), self._image(provider, label, where)
+        flavor, image = self._flavor(provider, label, where), self._image(provider, label, where, images)
         if flavor is None or image is None:
             return None
         flavors[flavor] = flavor
@@ -162,6 +166,13 @@ class _Conversion:
         tags, refused = _tags(label)
         for key in refused:
             self._tell(f"{where}: property {key} names a value of the request that Zuul does not have: it is left out")
+        if self._config.labels[label.name].min_ready:
+            for key in sorted(
+                key for key in tags if _REQUEST_VALUE.search(label.dynamic_instance_properties.get(key, ""))
+            ):
+                self._tell(
+                    f"{where}: property {key} names a value of the request: nodes of min-ready have none in Zuul"
+                )
         own = {
             "name": label.name,
             "image": image["name"],
@@ -194,14 +205,17 @@ class _Conversion:
             self._tell(f"{where} is left out: {problem}")
             return None
 
-    def _image(self, provider: Provider, label: PoolLabel, where: str) -> dict[str, Any] | None:
-        """Return the image of the section; None if Zuul cannot have it."""
+    def _image(
+        self, provider: Provider, label: PoolLabel, where: str, images: Mapping[str, dict[str, Any]]
+    ) -> dict[str, Any] | None:
+        """Return the image of the section; None if Zuul cannot have it.
+
+        :param images: those of the section so far, among them all diskimages.
+        """
         if label.diskimage is not None:
-            built, local = self._config.diskimages[label.diskimage], provider.diskimages.get(label.diskimage)
-            if local is None:
+            if label.diskimage not in images:
                 self._tell(f"{where} is left out: {provider.name} does not list the diskimage {label.diskimage}")
-                return None
-            return self._known_image(_diskimage(built, local), where)
+            return images.get(label.diskimage)
         cloud_image = provider.cloud_images[label.cloud_image or ""]
         image_id = self._image_id(provider, cloud_image)
         if image_id is None:
@@ -210,19 +224,14 @@ class _Conversion:
                 f" module ask the clouds"
             )
             return None
-        return self._known_image(_cloud_image(cloud_image, image_id), where)
-
-    def _known_image(self, image: dict[str, Any], where: str) -> dict[str, Any]:
-        kind = self._images.setdefault(image["name"], image["type"])
-        if kind == image["type"]:
-            return image
-        renamed = f"{image['name']}-{image['type']}"
-        self._tell(
-            f"{where}: {image['name']} is a diskimage and a cloud-image; in Zuul the one of type {image['type']} is"
-            f" named {renamed}"
-        )
-        self._images[renamed] = image["type"]
-        return {**image, "name": renamed}
+        name = cloud_image.name
+        if self._images.get(name) == "zuul":
+            name = f"{name}-cloud"
+            self._tell(
+                f"{where}: {cloud_image.name} is a diskimage and a cloud-image; in Zuul the cloud-image is named {name}"
+            )
+        self._images[name] = "cloud"
+        return {**_cloud_image(cloud_image, image_id), "name": name}
 
     def _image_id(self, provider: Provider, image: CloudImage) -> str | None:
         if image.image_id and is_id(image.image_id):
@@ -261,7 +270,7 @@ class _Conversion:
             self._tell(f"nodepool.yaml: {text}")
         unused = sorted(config.diskimages.keys() - self._images.keys())
         if unused:
-            self._tell(f"diskimages that no label uses are left out: {', '.join(unused)}")
+            self._tell(f"diskimages that no provider lists are left out: {', '.join(unused)}")
 
 
 def limits_of(limits: Limits) -> dict[str, int]:

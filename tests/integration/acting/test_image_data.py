@@ -146,6 +146,12 @@ def test_the_uploads_are_exported_for_zuul_and_a_good_export_is_kept(site, file)
     assert [one["external_id"] for one in document["uploads"]] == ["i-1"]
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert site.run("image_data", state="exported", **FOR_ZUUL, **site.given)["changed"] is False
+    site.run("dib_image", image="debian", build_id=BUILD, state="revoked", reason="no python")
+    refused = site.run("image_data", state="exported", **FOR_ZUUL, **site.given)
+    assert refused["failed"] and "no upload is ready for Zuul" in refused["msg"]
+    emptied = site.run("image_data", check=True, state="exported", force=True, **FOR_ZUUL, **site.given)
+    (text,) = emptied["left_out"]
+    assert "revoked by hand: no python. If Zuul has it already, delete the upload in Zuul, too" in text
     site.client.delete(UPLOAD)
     refused = site.run("image_data", state="exported", **FOR_ZUUL, **site.given)
     assert refused["failed"] and "no upload is ready for Zuul" in refused["msg"]

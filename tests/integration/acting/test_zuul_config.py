@@ -30,6 +30,8 @@ def test_the_clouds_are_asked_and_the_file_is_written_once(site: Site):
     assert sorted(set(kinds(path))) == ["flavor", "image", "label", "provider", "section"]
     assert yaml.safe_load(path.read_text()) == done["objects"]
     assert '# zuul.conf needs:\n#   [connection "one"]\n#   driver=openstack\n' in path.read_text()
+    for part in ("openstacksdk's search path", "include-provider-config: true", "Each section has all of its images"):
+        assert part in path.read_text()
     (section,) = [item["section"] for item in done["objects"] if "section" in item]
     assert [(one["name"], one["type"]) for one in section["images"]] == [("debian-12", "cloud")]
     assert len(section["images"][0]["image-id"]) >= 32

@@ -15,6 +15,7 @@ FILES = (
     "zuul",
     "zuul_images",
     "zuul_config",
+    "zuul_launcher",
     "rolling",
     "beside",
     "gate",

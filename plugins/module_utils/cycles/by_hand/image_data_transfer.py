@@ -70,8 +70,11 @@ def export_for_zuul(
     :raises StoreError: no upload is ready, but the file has some.
     """
     config = config_by_hand(options, check=check)
-    data, left_out = _stored(config)
-    document, unknown = zuul_image_data(data, config, project)
+    with closing(Store(config.zookeeper)) as store:
+        store.open(watch=False)
+        data, left_out = image_data(store.raw_images.read())
+        verdicts = {name: store.verdicts.of_image(name) for name in store.images.names()}
+    document, unknown = zuul_image_data(data, config, project, verdicts, now=time.time())
     before = _zuul_content(path) or {}
     if any(before.values()) and not any(document.values()) and not force:
         raise StoreError(

@@ -25,6 +25,12 @@ if TYPE_CHECKING:
     from ...clients.openstack.cloud_client import CloudClient
 
 READABLE = 0o644
+NEEDED = (
+    "Zuul reports nothing when one of these is missing:",
+    "- clouds.yaml is in openstacksdk's search path, such as /etc/openstack, of schedulers, launchers and web servers.",
+    "- The project of this file has include-provider-config: true in the tenant. Otherwise Zuul ignores the file.",
+    "- Each section has all of its images. zuul-launcher deletes the uploads of images that a section does not list.",
+)
 
 
 def write_zuul_config(options: ConfigOptions, path: str | None, *, offline: bool, check: bool) -> dict[str, Any]:
@@ -59,6 +65,7 @@ def file_text(found: Converted, source: str) -> str:
     lines += ["zuul.conf needs:"]
     for name, keys in sorted(found.connections.items()):
         lines += [f'  [connection "{name}"]', *(f"  {key}={value}" for key, value in keys.items())]
+    lines += ["", *NEEDED]
     if found.told:
         lines += ["", "What Zuul does not have, or has otherwise:", *(f"- {text}" for text in found.told)]
     comments = "".join(f"# {line}".rstrip() + "\n" for text in lines for line in text.splitlines() or [""])

@@ -12,6 +12,12 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.zuul_imag
     zuul_counts,
     zuul_image_data,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.build_verdict import (
+    HAND,
+    REVOKED,
+    BuildVerdict,
+    FallBack,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.zuul.zuul_names import ZuulProject
 from tests.support.config_texts import parse
 
@@ -97,6 +103,26 @@ def test_what_zuul_could_not_launch_from_is_left_out(config):
         "nodepool.yaml has no such provider of the driver openstack",
         "it has no external_id",
     ]
+
+
+def test_zuul_gets_no_build_that_this_collection_does_not_use(config):
+    data = build(OLD) | build(NEW, 150.0)
+    for ident in (OLD, NEW):
+        data |= upload(ident) | upload(ident, "east")
+    verdicts = {
+        "debian-12": {
+            OLD: BuildVerdict(fallen_back={"east": FallBack("launches fail")}),
+            NEW: BuildVerdict().given(REVOKED, "no network", HAND, 300.0, 400.0),
+        }
+    }
+    document, left_out = zuul_image_data(data, config, PROJECT, verdicts, now=350.0)
+    assert [one["external_id"] for one in document["uploads"]] == ["west-1", "east-1", "west-1"]
+    (told,) = left_out
+    assert f"{OLD}/providers/east" in told and "not used at east by decision of the launcher: launches fail" in told
+    document, left_out = zuul_image_data(data, config, PROJECT, verdicts, now=400.0)
+    assert [one["external_id"] for one in document["uploads"]] == ["west-1"]
+    assert len(left_out) == 3 and all("revoked by hand: no network" in text for text in left_out[1:])
+    assert all("delete the upload in Zuul, too" in text for text in left_out)
 
 
 def test_records_of_old_builders_have_no_format_and_no_time(config):

@@ -115,6 +115,27 @@ def test_what_a_label_says_itself_is_in_the_provider():
     assert told(found, "property bad", "left out") and told(found, "console-log")
 
 
+@pytest.mark.parametrize(("min_ready", "is_told"), [(1, True), (0, False)])
+def test_it_is_told_that_spares_have_no_values_of_a_request(min_ready, is_told):
+    labels = [label(**{"dynamic-instance-properties": {"r": "{request.id}", "fixed": "x"}})]
+    changed = {**document(pools=[pool(*labels)]), "labels": [{"name": "small", "min-ready": min_ready}]}
+    found = converted(parse(changed))
+    assert told(found, "west/main: label small: property r", "min-ready") is is_told
+    assert not told(found, "property fixed")
+
+
+def test_a_section_has_every_diskimage_of_the_provider_or_zuul_would_delete_its_uploads():
+    diskimages = [{"name": "debian"}, {"name": "fedora"}, {"name": "arch"}]
+    listed = [{"name": "debian"}, {"name": "fedora", "config-drive": False}]
+    config = document(diskimages=listed, pools=[pool(label(), name="a"), pool(label(), name="b")])
+    found = converted(parse({**config, "diskimages": diskimages}))
+    assert objects(found, "image").keys() == {"debian", "fedora"}
+    for section in objects(found, "section").values():
+        assert [image["name"] for image in section["images"]] == ["debian", "fedora"], section
+        assert section["images"][1]["config-drive"] is False
+    assert told(found, "diskimages that no provider lists are left out: arch")
+
+
 def test_the_size_of_a_volume_counts_only_with_a_volume():
     (made,) = objects(convert(pools=[pool(label(**{"volume-size": 80}))]), "provider")["west"]["labels"]
     assert "volume-size" not in made
@@ -153,7 +174,7 @@ def test_the_cloud_tells_the_flavor_and_the_id_of_an_image():
     )
     (section,) = objects(found, "section").values()
     assert section["flavors"] == [{"name": "m1.medium", "flavor-name": "m1.medium"}]
-    (image,) = section["images"]
+    image = section["images"][-1]
     assert (image["type"], image["image-id"], image["username"]) == ("cloud", IMAGE_ID, "ubuntu")
 
 
@@ -168,12 +189,13 @@ def test_an_image_that_is_only_known_by_name_needs_the_cloud():
     assert told(found, "Zuul needs the id of cloud-image jammy")
 
 
-def test_two_images_of_one_name_and_of_both_types_get_two_names():
+def test_the_diskimage_keeps_its_name_if_a_cloud_image_has_the_same_one():
     names = [{"name": "debian", "image-id": IMAGE_ID}]
     found = convert(
         **{"cloud-images": names},
-        pools=[pool(label(), {"name": "other", "cloud-image": "debian", "flavor-name": "m1"})],
+        pools=[pool({"name": "other", "cloud-image": "debian", "flavor-name": "m1"}, label())],
     )
+    assert objects(found, "label")["small"]["image"] == "debian"
     assert {name: one["type"] for name, one in objects(found, "image").items()} == {
         "debian": "zuul",
         "debian-cloud": "cloud",
