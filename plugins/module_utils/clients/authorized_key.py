@@ -67,7 +67,8 @@ async def _all(
     async def one(row: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
         async with slots:
             try:
-                return row, await asyncio.wait_for(_run(row, commands, private_key), SECONDS)
+                async with asyncio.timeout(SECONDS):
+                    return row, await _run(row, commands, private_key)
             except TimeoutError:
                 return row, f"no answer within {SECONDS:g} s"
             except Exception as problem:  # whatever ssh says about one node: the others are tried, too

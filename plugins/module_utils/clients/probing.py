@@ -101,7 +101,8 @@ class _Attempts:
         if self.connection is not None:
             self.connection.abort()
             with contextlib.suppress(Exception):
-                await asyncio.wait_for(self.connection.wait_closed(), LONGEST_GOODBYE)
+                async with asyncio.timeout(LONGEST_GOODBYE):
+                    await self.connection.wait_closed()
 
     def text(self) -> str:
         """Return why it has not passed within its time."""
@@ -122,7 +123,8 @@ class _Attempts:
     async def _connect(self, port: int) -> None:
         where = f"port {port} of {self.job.address}"
         try:
-            _reader, writer = await asyncio.wait_for(asyncio.open_connection(self.job.address, port), LONGEST_CONNECT)
+            async with asyncio.timeout(LONGEST_CONNECT):
+                _reader, writer = await asyncio.open_connection(self.job.address, port)
         except TimeoutError:
             raise _NotPassed(f"{where} has not accepted a connection within {LONGEST_CONNECT:g} s") from None
         except OSError as problem:
@@ -135,7 +137,8 @@ class _Attempts:
         ssh = _asyncssh()
         try:
             if self.connection is None:
-                self.connection = await asyncio.wait_for(self._login(ssh), LONGEST_CONNECT)
+                async with asyncio.timeout(LONGEST_CONNECT):
+                    self.connection = await self._login(ssh)
             process = await self.connection.create_process(
                 probe.command, stdin=ssh.DEVNULL, stderr=ssh.STDOUT, encoding=None
             )
@@ -177,7 +180,9 @@ async def probe(job: ProbeJob, clock: Callable[[], float] = time.monotonic) -> P
     began, attempts = clock(), _Attempts(job)
     error, ours = None, False
     try:
-        await asyncio.wait_for(attempts.run(), job.probe.timeout)
+        # Not asyncio.wait_for: in Python 3.11 it forgets the limit when an attempt ends in the same moment.
+        async with asyncio.timeout(job.probe.timeout):
+            await attempts.run()
     except TimeoutError:
         error = attempts.text()
     except _Ours as problem:

@@ -167,7 +167,9 @@ class Scanner:
         keys: dict[int, str] = {}
         error = None
         try:
-            await asyncio.wait_for(self._until_known(job, keys), job.deadline)
+            # Not asyncio.wait_for: in Python 3.11 it forgets the deadline when an attempt ends in the same moment.
+            async with asyncio.timeout(job.deadline):
+                await self._until_known(job, keys)
         except TimeoutError:
             if not keys:
                 wanted = "host key" if job.want_keys else "connection"
@@ -220,8 +222,8 @@ class Scanner:
                 await asyncio.sleep(PAUSE)
 
     async def _attempt(self, work: Awaitable[T]) -> T:
-        async with self._slots:
-            return await asyncio.wait_for(work, LONGEST_ATTEMPT)
+        async with self._slots, asyncio.timeout(LONGEST_ATTEMPT):
+            return await work
 
     async def _connect(self, job: ScanJob) -> None:
         _reader, writer = await asyncio.open_connection(job.address, job.port)

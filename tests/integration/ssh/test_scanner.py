@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import errno
 import itertools
 import os
 import shutil
@@ -209,6 +211,22 @@ def test_scans_that_have_ended_leave_no_connection(host: Host, scanner: Scanner,
         results.of(f"refused{number}", 60.0)
     eventually(lambda: sockets_to(host.port) == 0)
     assert not scanner._jobs and not scanner._problem
+
+
+@pytest.mark.parametrize("turns", range(12))
+def test_an_attempt_that_ends_in_the_moment_of_the_deadline_ends_the_scan(
+    scanner: Scanner, results: Results, monkeypatch: pytest.MonkeyPatch, turns: int
+) -> None:
+    """Whatever has its turn first in the loop; asyncio.wait_for of Python 3.11 then forgets the deadline."""
+
+    async def refuse(self: Scanner, job: ScanJob) -> None:
+        for _unused in range(turns):
+            await asyncio.sleep(0)
+        raise ConnectionRefusedError(errno.ECONNREFUSED, "refused")
+
+    monkeypatch.setattr(scanner_module.Scanner, "_connect", refuse)
+    scanner.submit(ScanJob("a", "127.0.0.1", 1, 1e-9, want_keys=False))
+    assert results.of("a").error is not None
 
 
 def test_handshakes_that_break_are_tried_again(host: Host, scanner: Scanner, results: Results) -> None:
