@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""``python -m tests.chaos [--seconds N] [--seed N …] [--virtual]``"""
+"""``python -m tests.chaos [--seconds N] [--seed N …] [--virtual | --stock]``"""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ import sys
 import time
 from pathlib import Path
 
+from tests.chaos.beside import BesideRun
 from tests.chaos.real import RealRun
 from tests.chaos.virtual import run_virtual
+from tests.interop.environments import CannotInstall, Environment
 from tests.support.zookeeper_server import ZooKeeperMissing, class_path
 
 FOLDER = Path(".build/chaos")
@@ -27,13 +29,18 @@ def main() -> int:
     if not options.virtual:
         try:
             class_path()
-        except ZooKeeperMissing as problem:
+            if options.stock:
+                Environment("nodepool").install()
+        except (ZooKeeperMissing, CannotInstall) as problem:
             print(f"skipped: {problem}")
             return 0
     wrong = 0
     for seed in options.seed or [random.randrange(10**6)]:
         began = time.monotonic()
-        figures, found = _virtual(seed, options.seconds) if options.virtual else _real(seed, options.seconds)
+        if options.virtual:
+            figures, found = _virtual(seed, options.seconds)
+        else:
+            figures, found = _real(BesideRun if options.stock else RealRun, seed, options.seconds)
         counts = ", ".join(f"{name} {number}" for name, number in figures.items())
         print(f"{'WRONG' if found else 'ok   '} seed {seed}, {time.monotonic() - began:.0f} s: {counts}", flush=True)
         for text in found:
@@ -44,10 +51,10 @@ def main() -> int:
     return 1 if wrong else 0
 
 
-def _real(seed: int, seconds: float) -> tuple[dict[str, int], list[str]]:
+def _real(kind: type[RealRun], seed: int, seconds: float) -> tuple[dict[str, int], list[str]]:
     folder = FOLDER.resolve() / f"seed-{seed}"
     shutil.rmtree(folder, ignore_errors=True)
-    outcome = RealRun(seed, seconds, folder).run()
+    outcome = kind(seed, seconds, folder).run()
     return outcome.figures, outcome.wrong
 
 
@@ -64,7 +71,9 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--seconds", type=float, default=120.0, help="of load and trouble; the site settles after it")
     parser.add_argument("--seed", type=int, nargs="+", help="of the schedule; without it a random one")
-    parser.add_argument("--virtual", action="store_true", help="on virtual time, in this process")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--virtual", action="store_true", help="on virtual time, in this process")
+    where.add_argument("--stock", action="store_true", help="beside a launcher of Nodepool 11, which is struck as well")
     return parser.parse_args()
 
 

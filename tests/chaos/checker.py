@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from tests.chaos.history import (
     CREATE,
@@ -31,6 +31,7 @@ from tests.chaos.history import (
     document,
     record_of,
 )
+from tests.chaos.rule import Rule, Violation
 
 KEPT = ("in-use", "hold")
 WAITING = ("requested", "pending")
@@ -51,32 +52,6 @@ UPLOAD = re.compile(
 KEPT_BUILDS = 2
 STORED = 2.0
 """Seconds that a launcher on a busy machine may take from the answer to the record of it."""
-
-
-class Rule:
-    """Something that must hold. *wrong* has a sentence for each violation."""
-
-    name: ClassVar[str]
-
-    def __init__(self) -> None:
-        self.wrong: list[str] = []
-
-    def note(self, event: Event | None, text: str) -> None:
-        """Tell of a violation."""
-        when = "end" if event is None else f"{event.at:.3f}"
-        self.wrong.append(f"{self.name}: {when}: {text}")
-
-    def begin(self, history: History) -> None:
-        """Before all events."""
-
-    def before(self, event: Event, tree: Tree) -> None:
-        """An event is about to happen."""
-
-    def after(self, event: Event, tree: Tree) -> None:
-        """An event has happened."""
-
-    def end(self, history: History, tree: Tree) -> None:
-        """All events have happened."""
 
 
 class OneRequest(Rule):
@@ -207,7 +182,11 @@ class NothingLeft(Rule):
 
     def end(self, history: History, tree: Tree) -> None:
         nodes = dict(tree.below(NODES))
-        known = {(str(node.get("provider")), str(node.get("external_id"))): ident for ident, node in nodes.items()}
+        known = {
+            (str(node.get("provider")), str(node.get("external_id"))): ident
+            for ident, node in nodes.items()
+            if node.get("provider") not in history.cloudless
+        }
         remains = history.remains
         for cloud, server in sorted(remains.servers - set(known)):
             self.note(None, f"server {server} in {cloud} has no record")
@@ -461,6 +440,11 @@ RULES: tuple[type[Rule], ...] = (
 
 def judge(history: History, rules: Iterable[type[Rule]] = RULES) -> list[str]:
     """A sentence for each violation."""
+    return [str(one) for one in violations(history, rules)]
+
+
+def violations(history: History, rules: Iterable[type[Rule]]) -> list[Violation]:
+    """All violations of these rules."""
     made = [rule() for rule in rules]
     tree = Tree()
     for rule in made:
@@ -474,7 +458,7 @@ def judge(history: History, rules: Iterable[type[Rule]] = RULES) -> list[str]:
             rule.after(event, tree)
     for rule in made:
         rule.end(history, tree)
-    return [text for rule in made for text in rule.wrong]
+    return [one for rule in made for one in rule.wrong]
 
 
 def _document(change: Change) -> dict[str, Any]:

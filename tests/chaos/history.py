@@ -60,7 +60,15 @@ class Typo:
     until: float
 
 
-Event = Change | ServerDeleted | CreateRefused | Configured | Typo
+@dataclass(frozen=True)
+class Lapse:
+    """Nodepool's launcher was killed, stopped or cut off at *at*, and what came of that was over at *until*."""
+
+    at: float
+    until: float
+
+
+Event = Change | ServerDeleted | CreateRefused | Configured | Typo | Lapse
 
 
 @dataclass(frozen=True)
@@ -146,12 +154,16 @@ class History:
 
     :param skew: seconds by which the clock of a host is wrong at most; a hold ends by the clock of the launcher.
     :param planted: paths of the records of strangers, for which no rule holds.
+    :param cloudless: providers whose nodes are no servers of a cloud.
+    :param providers: name → which launcher's it is, where there is one of Nodepool.
     """
 
     events: Sequence[Event]
     remains: Remains
     skew: float = 0.0
     planted: frozenset[str] = frozenset()
+    cloudless: frozenset[str] = frozenset()
+    providers: Mapping[str, str] = field(default_factory=dict)
 
     def concerns(self, event: Event) -> bool:
         """False for a change of what a stranger has planted."""

@@ -9,7 +9,7 @@ import json
 import random
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -57,6 +57,9 @@ class RealRun:
     :param folder: everything that it leaves is there: its log, what the modules said, ZooKeeper's data.
     """
 
+    clouds: Sequence[str] = PROVIDERS
+    tls = False
+
     def __init__(self, seed: int, seconds: float, folder: Path) -> None:
         self.seed = seed
         self.seconds = seconds
@@ -82,28 +85,36 @@ class RealRun:
         """Carry the run out and judge it."""
         with self._log_file, ExitStack() as stack:
             self._open(stack)
-            self._play(schedule(self.seed, self.seconds))
+            self._play(self._actions())
             self._mend()
             wrong = self._settle()
             swept = self._sweep() if not wrong else 0
-            for host in (*self.hosts.values(), *self.builders.values()):
-                host.end()
-                wrong += host.wrong
+            wrong += self._finish()
             remains = self.view.remains()
             events = self._history()
-            wrong += judge(History(events, remains, planted=frozenset(self._past)))
+            wrong += self._judged(History(events, remains, planted=frozenset(self._past)))
             for text in wrong:
                 self.note(f"WRONG {text}")
         return Outcome(self.seed, wrong, {**self._figures(events), "swept": swept})
 
+    def _actions(self) -> list[Action]:
+        return schedule(self.seed, self.seconds)
+
+    def _providers(self) -> list[dict[str, Any]]:
+        return site.providers()
+
+    def _judged(self, history: History) -> list[str]:
+        return judge(history)
+
     def _open(self, stack: ExitStack) -> None:
-        self.zookeeper = ZooKeeperServer(tick_ms=500, data_dir=self.folder / "zookeeper", start_timeout=PATIENCE)
+        data = self.folder / "zookeeper"
+        self.zookeeper = ZooKeeperServer(tick_ms=500, tls=self.tls, data_dir=data, start_timeout=PATIENCE)
         stack.enter_context(self.zookeeper)
         client = self._client("")
         client.ensure_path(CHROOT)
         end(client)
-        self.sim = stack.enter_context(site.new_clouds(self.folder / "clouds"))
-        self.view = site.CloudView(self.sim)
+        self.sim = stack.enter_context(site.new_clouds(self.folder / "clouds", self.clouds))
+        self.view = site.CloudView(self.sim, self.clouds)
         stack.callback(self.view.close)
         self.view.plant()
         self.hosts: dict[str, LauncherHost] = {}
@@ -121,7 +132,7 @@ class RealRun:
             stack.callback(self.builders[name].end)
         self._stranger = self._client()
         stack.callback(end, self._stranger)
-        self._configure(site.providers())
+        self._configure(self._providers())
         self.requestors = stack.enter_context(Requestors(self.zookeeper.hosts + CHROOT, self.note))
 
     def _client(self, chroot: str = CHROOT) -> KazooClient:
@@ -225,7 +236,7 @@ class RealRun:
             for host in self.hosts.values():
                 site.write(host.config, "providers: [")
         elif options["change"] != "broken":
-            self._configure(site.changed(options["change"], options["provider"]))
+            self._configure(site.changed(self._providers(), options["change"], options["provider"]))
 
     def _mistype(self, options: dict[str, Any]) -> None:
         """A typo lasts longer than cycles: those that begin meanwhile have nothing but what was valid before."""
@@ -302,7 +313,7 @@ class RealRun:
             self.sim.remove_outsiders(cloud)
             self.view.replace_image(cloud, gone=False)
         self._mistyped = False
-        self._configure(site.providers())
+        self._configure(self._providers())
         self._remove_planted(all_of_them=True)
         for builder in self.builders.values():
             for image in builder.images:  # a former failure does not delay a new build
@@ -354,6 +365,14 @@ class RealRun:
         # min-ready is kept, or a launch may begin after the look.
         small = [name for name, node in nodes.items() if node.get("type") == ["small"]]
         return set(nodes), f"nodes {wrong}" if wrong else "" if small else "no small node is ready"
+
+    def _finish(self) -> list[str]:
+        """End all hosts; what was wrong with their processes."""
+        wrong = []
+        for host in (*self.hosts.values(), *self.builders.values()):
+            host.end()
+            wrong += host.wrong
+        return wrong
 
     def _sweep(self) -> int:
         """What a lost answer left is proven to be ours and removed, as the launcher does after ten minutes."""

@@ -24,6 +24,7 @@ from kazoo.handlers.threading import KazooTimeoutError
 
 from tests.chaos.history import NODES, REQUESTS
 
+WHO = "chaos"
 LOOK = 0.4
 AGAIN = 1.0
 PROBLEMS = (KazooException, KazooTimeoutError, OSError)
@@ -77,13 +78,14 @@ class Requestors:
 
     :param hosts: ZooKeeper with the chroot.
     :ivar quiet: True: nothing new is held, cancelled, kept waiting or lost.
+    :ivar broken: fulfilled requests whose nodes were gone or another's, which they give up as Zuul does.
     """
 
     def __init__(self, hosts: str, log: Callable[[str], None]) -> None:
         self.hosts = hosts
         self.log = log
         self.quiet = False
-        self.asked = self.served = self.failed = 0
+        self.asked = self.served = self.failed = self.broken = 0
         self.open: dict[str, Mapping[str, Any]] = {}
         self.busy = 0
         self._client = self._connected()
@@ -117,7 +119,7 @@ class Requestors:
     def forget_unknown(self) -> None:
         """Delete requests whose creation was not confirmed: their requestor asks again under another number."""
         for name in self._client.get_children(REQUESTS):
-            if name not in self.open:
+            if name not in self.open and (self._read(name) or {}).get("requestor") in (None, WHO):
                 with contextlib.suppress(NoNodeError):
                     self._client.delete(f"{REQUESTS}/{name}")
 
@@ -153,7 +155,7 @@ class Requestors:
         document = {
             "requestor_data": {"tenant_name": options["tenant"], "job_name": options["habit"], "span_info": None},
             "node_types": options["labels"],
-            "requestor": "chaos",
+            "requestor": WHO,
             "created_time": now,
             "provider": None,
             "state": "requested",
@@ -221,6 +223,11 @@ class Requestors:
             self.open.pop(request, None)
             return
         options = self.open[request]
+        if self._is_broken(request, document["nodes"]):
+            self.log(f"request {request}: its nodes {document['nodes']} are not its own")
+            self.broken += 1
+            self._delete(request)
+            return
         taken = Taken(self._connected(), list(document["nodes"]))
         try:
             if not taken.lock() or any(taken.read(node).get("allocated_to") != request for node in taken.nodes):
@@ -242,6 +249,17 @@ class Requestors:
         self.served += 1
         self.busy += 1
         self._later(0.5 if self.quiet else options["work"], lambda: self._finish(options, taken))
+
+    def _is_broken(self, request: str, nodes: list[str]) -> bool:
+        """True when a node is gone, or not allocated to it: it will never be."""
+        for node in nodes:
+            try:
+                data, _stat = self._client.get(f"{NODES}/{node}")
+            except NoNodeError:
+                return True
+            if not data or json.loads(data).get("allocated_to") != request:
+                return True
+        return False
 
     def _finish(self, options: Mapping[str, Any], taken: Taken) -> None:
         self.busy -= 1

@@ -77,7 +77,8 @@ def schedule(seed: int, seconds: float) -> list[Action]:
     return sorted(made, key=lambda action: action.at)
 
 
-def _moments(chance: random.Random, seconds: float, distance: float) -> Iterator[float]:
+def moments(chance: random.Random, seconds: float, distance: float) -> Iterator[float]:
+    """Moments that are so far apart in the mean."""
     at = chance.expovariate(1 / distance)
     while at < seconds:
         yield at
@@ -85,36 +86,38 @@ def _moments(chance: random.Random, seconds: float, distance: float) -> Iterator
 
 
 def _requests(chance: random.Random, seconds: float) -> Iterator[Action]:
-    for at in _moments(chance, seconds, BETWEEN_REQUESTS):
+    for at in moments(chance, seconds, BETWEEN_REQUESTS):
         for _request in range(chance.choices([1, 2, 6], [85, 12, 3])[0]):
             many = chance.choices([1, 2, 3, 5], [72, 16, 8, 4])[0]
             labels = [chance.choices([*LABELS, "unheard-of"], [60, 25, 14, 1])[0]] * many
-            yield Action(
-                at,
-                "ask",
-                {
-                    "labels": labels,
-                    "habit": chance.choices(list(HABITS), list(HABITS.values()))[0],
-                    "priority": chance.choice([100, 200, 300]),
-                    "relative": chance.choice([0, 0, 1, 5]),
-                    "tenant": chance.choice(["one", "two"]),
-                    "wait": round(chance.expovariate(1 / 6), 2),
-                    "work": round(chance.expovariate(1 / 8), 2),
-                },
-            )
+            yield request(chance, at, labels)
+
+
+def request(chance: random.Random, at: float, labels: list[str]) -> Action:
+    """A request for these labels by somebody with a habit."""
+    options = {
+        "labels": labels,
+        "habit": chance.choices(list(HABITS), list(HABITS.values()))[0],
+        "priority": chance.choice([100, 200, 300]),
+        "relative": chance.choice([0, 0, 1, 5]),
+        "tenant": chance.choice(["one", "two"]),
+        "wait": round(chance.expovariate(1 / 6), 2),
+        "work": round(chance.expovariate(1 / 8), 2),
+    }
+    return Action(at, "ask", options)
 
 
 def _typos(chance: random.Random, seconds: float) -> Iterator[tuple[float, float]]:
     """Spans in which nodepool.yaml cannot be used; a cycle lasts for less. In them the clouds are well."""
     over = 0.0
-    for at in _moments(chance, seconds, BETWEEN_TYPOS):
+    for at in moments(chance, seconds, BETWEEN_TYPOS):
         if at > over + TYPO_SECONDS:
             over = at + TYPO_SECONDS
             yield at, over
 
 
 def _troubles(chance: random.Random, seconds: float, typos: Sequence[tuple[float, float]]) -> Iterator[Action]:
-    for at in _moments(chance, seconds, BETWEEN_TROUBLES):
+    for at in moments(chance, seconds, BETWEEN_TROUBLES):
         cloud = chance.choice(PROVIDERS)
         lasts = round(min(chance.expovariate(1 / 8) + 1, 25.0), 2)
         if any(begin < at + lasts and at < end for begin, end in typos):
@@ -141,7 +144,7 @@ def _troubles(chance: random.Random, seconds: float, typos: Sequence[tuple[float
 
 
 def _strikes(chance: random.Random, seconds: float) -> Iterator[Action]:
-    for at in _moments(chance, seconds, BETWEEN_STRIKES):
+    for at in moments(chance, seconds, BETWEEN_STRIKES):
         host = chance.choice(HOSTS)
         strike = chance.choices(
             ["kill", "stop", "freeze", "cut", "silence", "refuse", "zookeeper"], [30, 10, 20, 10, 12, 8, 10]
@@ -158,7 +161,7 @@ def _strikes(chance: random.Random, seconds: float) -> Iterator[Action]:
 
 def _builds(chance: random.Random, seconds: float) -> Iterator[Action]:
     """Builds that are uploaded; in the middle of some uploads the builder is killed."""
-    for at in _moments(chance, seconds, BETWEEN_BUILDS):
+    for at in moments(chance, seconds, BETWEEN_BUILDS):
         builder = chance.choice(sorted(BUILDERS))
         hangs = chance.choice([None, *PROVIDERS])
         yield Action(at, "build", {"builder": builder, "image": chance.choice(BUILDERS[builder]), "hangs": hangs})

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,21 +24,21 @@ MAX_SERVERS = {"main": 8, "spare": 4}
 BOOT = {"kind": "uniform", "low": 0.3, "high": 3.0}
 
 
-def new_clouds(folder: Path) -> SimCloud:
-    """The service of both clouds, not started."""
+def new_clouds(folder: Path, names: Sequence[str]) -> SimCloud:
+    """The service of these clouds, not started."""
     made: dict[str, Any] = {}
-    for name in PROVIDERS:
+    for name in names:
         made |= default_cloud(name, quota=QUOTA, boot=BOOT, delete={"kind": "uniform", "low": 0.1, "high": 1.5})
     return SimCloud(made, state_dir=folder, timeout=120.0)
 
 
-def label(name: str) -> dict[str, Any]:
+def label(name: str, flavor: str = "") -> dict[str, Any]:
     """A label of a pool."""
-    return {"name": name, "cloud-image": IMAGE, "flavor-name": name}
+    return {"name": name, "cloud-image": IMAGE, "flavor-name": flavor or name}
 
 
-def providers() -> list[dict[str, Any]]:
-    """Both providers: east has two pools, west gives floating IPs."""
+def providers(more: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """Both providers: east has two pools, west gives floating IPs. Their main pools offer *more* labels, small ones."""
     made = []
     for name in PROVIDERS:
         pools = []
@@ -50,7 +50,8 @@ def providers() -> list[dict[str, Any]]:
                     "host-key-checking": False,
                     "auto-floating-ip": name == "west",
                     "networks": ["private"],
-                    "labels": [label(one) for one in (LABELS if pool == "main" else LABELS[:2])],
+                    "labels": [label(one) for one in (LABELS if pool == "main" else LABELS[:2])]
+                    + [label(one, "small") for one in more if pool == "main"],
                 }
             )
         made.append(
@@ -68,9 +69,9 @@ def providers() -> list[dict[str, Any]]:
     return made
 
 
-def changed(change: str, provider: str) -> list[dict[str, Any]]:
-    """The providers after a change of the configuration."""
-    made = copy.deepcopy(providers())
+def changed(items: Sequence[dict[str, Any]], change: str, provider: str) -> list[dict[str, Any]]:
+    """These providers after a change of the configuration."""
+    made = copy.deepcopy(list(items))
     one = next(item for item in made if item["name"] == provider)
     pool = one["pools"][0]
     if change == "no-servers":
@@ -113,17 +114,21 @@ def offers(items: list[dict[str, Any]], at: float) -> Configured:
 
 
 class CloudView:
-    """A member of the projects beside the launchers: plants what is foreign, and looks at what is there."""
+    """A member of the projects beside the launchers: plants what is foreign, and looks at what is there.
 
-    def __init__(self, sim: SimCloud) -> None:
+    :param clouds: whose nodes are judged; the refusals of ours only.
+    """
+
+    def __init__(self, sim: SimCloud, clouds: Sequence[str] = PROVIDERS) -> None:
         self.sim = sim
+        self._clouds = clouds
         self._sdk: dict[str, Any] = {
             name: openstack.connection.Connection(
                 config=openstack.config.OpenStackConfig(config_files=[str(sim.clouds_yaml)]).get_one(
                     cloud=name, api_timeout=20
                 )
             )
-            for name in PROVIDERS
+            for name in clouds
         }
         self._foreign: set[str] = set()
 
@@ -171,7 +176,7 @@ class CloudView:
 
     def remains(self) -> Remains:
         """What is there now."""
-        servers = {(cloud, server["id"]) for cloud, server in self._servers() if META_LAUNCH in server["metadata"]}
+        servers = {(cloud, server["id"]) for cloud, server in self._servers() if _marked(cloud, server)}
         addresses: dict[tuple[str, str], str] = {}
         for cloud, sdk in self._sdk.items():
             ports = {port.id: port.device_id for port in sdk.network.ports()}
@@ -191,21 +196,21 @@ class CloudView:
 
     def events(self) -> Iterator[Event]:
         """What the checker needs of the log of all calls."""
-        for cloud in PROVIDERS:
+        for cloud in self._clouds:
             for call in self.sim.calls(cloud):
                 if call["kind"] == "DELETE /servers/{id}":
                     yield ServerDeleted(call["start"], cloud, call["path"].rpartition("/")[2])
-                elif call["kind"] == "POST /servers" and call["status"] == 403:
+                elif call["kind"] == "POST /servers" and call["status"] == 403 and cloud in PROVIDERS:
                     yield CreateRefused(call["end"], call["start"], cloud)
 
     def _servers(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        for cloud in PROVIDERS:
+        for cloud in self._clouds:
             for server in self.sim.servers(cloud):
                 if not server["outsider"]:
                     yield cloud, server
 
     def _things(self) -> list[str]:
-        found = [f"{cloud} server {server['id']}" for cloud, server in self._servers() if not _marked(server)]
+        found = [f"{cloud} server {server['id']}" for cloud, server in self._servers() if not _marked(cloud, server)]
         for cloud, sdk in self._sdk.items():
             found += [f"{cloud} port {item.id}" for item in sdk.network.ports() if not item.device_id]
             found += [f"{cloud} floating IP {item.id}" for item in sdk.network.ips() if item.description == "of others"]
@@ -214,8 +219,10 @@ class CloudView:
         return found
 
 
-def _marked(server: dict[str, Any]) -> bool:
-    return META_LAUNCH in server["metadata"]
+def _marked(cloud: str, server: dict[str, Any]) -> bool:
+    """True for a server of a launcher of this tree; Nodepool's marks have no tree."""
+    metadata = server["metadata"]
+    return META_LAUNCH in metadata or (cloud not in PROVIDERS and metadata.get("nodepool_provider_name") == cloud)
 
 
 def write(path: Path, text: str) -> None:

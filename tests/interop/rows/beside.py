@@ -14,61 +14,28 @@ from kazoo.exceptions import NoNodeError
 
 from tests.interop.beside import (
     OURS,
+    PATIENCE,
     Ours,
+    all_at_work,
     both,
     configure,
     failures,
-    machines,
+    judge,
     own_provider,
-    sshd,
+    provider_of,
+    ready_and_free,
+    registered,
     stock_for,
     story,
     trespasses,
+    wait_for_all,
 )
 from tests.interop.lab import Lab, World, row
+from tests.interop.machines import machines, sshd
 from tests.interop.stock import Daemon
 from tests.support.fixtures_zookeeper import eventually
 
-PATIENCE = 300.0
-"""Nodepool looks for lost requests once a minute."""
 SLOW_BOOT = 3600.0
-
-
-def _provider_of(world: World, request: str) -> set[str]:
-    requestor = world.site.requestor
-    return {str(requestor.node(one)["provider"]) for one in requestor.nodes_of(request)}
-
-
-def _registered(world: World, name: str) -> bool:
-    root = "/nodepool/components/pool"
-    found = [world.site.requestor.read(f"{root}/{one}") or {} for one in world.site.requestor.children(root)]
-    return any(one.get("provider_name") == name and one.get("state") == "running" for one in found)
-
-
-def _all_at_work(world: World, *names: str) -> None:
-    eventually(lambda: all(_registered(world, name) for name in names), PATIENCE)
-
-
-def _wait_for_all(world: World, asked: dict[str, str]) -> None:
-    """Wait until all requests are fulfilled; the message names what is left."""
-    requestor = world.site.requestor
-    try:
-        eventually(lambda: all(requestor.state(one) == "fulfilled" for one in asked.values()), PATIENCE)
-    except AssertionError:
-        left = {name: requestor.state(one) for name, one in asked.items() if requestor.state(one) != "fulfilled"}
-        raise AssertionError(f"not served: {left}") from None
-
-
-def _judge(world: World, *may_fail: str) -> None:
-    """Nobody has touched what is the other's, and no request has failed, except those."""
-    crossed, failed = trespasses(world), failures(world)
-    assert not crossed, crossed
-    assert list(failed) == list(may_fail), failed
-
-
-def _ready_and_free(world: World, name: str) -> int:
-    nodes = world.site.requestor.nodes().values()
-    return sum(1 for one in nodes if one["type"] == [name] and one["state"] == "ready" and not one["allocated_to"])
 
 
 @row("beside-requests", "both launchers on one tree: labels of each and of both, sets, tenants, holds, min-ready")
@@ -86,7 +53,7 @@ def beside_requests(lab: Lab) -> str:
     )
     requestor = world.site.requestor
     with both(world, stock):
-        _all_at_work(world, *OURS, "theirs", "machines")
+        all_at_work(world, *OURS, "theirs", "machines")
         asked = {
             "ours": requestor.ask("small"),
             "theirs": requestor.ask("theirs"),
@@ -100,9 +67,9 @@ def beside_requests(lab: Lab) -> str:
         asked |= {f"both {number}": requestor.ask("both") for number in range(6)}
         asked |= {f"tenant {number}": requestor.ask("both", tenant="t") for number in range(2)}
         nobody = requestor.ask("small", "theirs")
-        _wait_for_all(world, asked)
+        wait_for_all(world, asked)
         requestor.wait_for(nobody, "failed", PATIENCE)
-        where = {name: _provider_of(world, request) for name, request in asked.items()}
+        where = {name: provider_of(world, request) for name, request in asked.items()}
         expected = {"ours": {"one"}, "theirs": {"theirs"}, "machine": {"machines"}, "both at theirs": {"theirs"}}
         expected |= {"both at ours": {"one"}, "our set": {"one"}, "their set": {"theirs"}}
         assert {name: where[name] for name in expected} == expected, where
@@ -112,11 +79,11 @@ def beside_requests(lab: Lab) -> str:
         used = [node for name in others for node in requestor.accept(asked[name])]
         requestor.give_back(*used)
         requestor.wait_gone(used, PATIENCE)
-        eventually(lambda: _ready_and_free(world, "small") == 1 and _ready_and_free(world, "theirs") == 1, PATIENCE)
-        eventually(lambda: _ready_and_free(world, "machine") == 2, PATIENCE)
+        eventually(lambda: ready_and_free(world, "small") == 1 and ready_and_free(world, "theirs") == 1, PATIENCE)
+        eventually(lambda: ready_and_free(world, "machine") == 2, PATIENCE)
         states = {requestor.node(one)["state"] for one in (held, kept)}
         assert states == {"hold"}, states
-    _judge(world, nobody)
+    judge(world, nobody)
     split = [next(iter(where[name])) for name in others if name.startswith(("both", "urgent", "tenant"))]
     return (
         f"{len(asked)} requests served; of those that both could serve ours took {split.count('one')} of {len(split)}"
@@ -130,7 +97,7 @@ def beside_down(lab: Lab) -> str:
     stock = configure(world, own_provider("theirs", "theirs", "both"))
     requestor = world.site.requestor
     with both(world, stock) as (ours, _theirs):
-        _all_at_work(world, *OURS, "theirs")
+        all_at_work(world, *OURS, "theirs")
         world.site.cloud.settings(boot=SLOW_BOOT)
         booting = requestor.ask("small", "small")
         eventually(lambda: sum(bool(one["external_id"]) for one in requestor.nodes().values()) == 2, PATIENCE)
@@ -154,7 +121,7 @@ def beside_down(lab: Lab) -> str:
         used = [node for one in (booting, late, served) for node in requestor.accept(one)]
         requestor.give_back(*used)
         requestor.wait_gone(used, PATIENCE)
-    _judge(world)
+    judge(world)
     return (
         f"reset after a minute, served by the next cycle with {len(again)} of the 2 nodes that booted; nothing failed"
     )
@@ -175,7 +142,7 @@ def beside_stops(lab: Lab) -> str:
             asked[f"{when}: {' '.join(labels)}"] = requestor.ask(*labels)
 
     with both(world, stock) as (ours, theirs):
-        _all_at_work(world, *OURS, "theirs", "machines")
+        all_at_work(world, *OURS, "theirs", "machines")
         for name in ("kill", "pause"):
             for side in (ours, theirs):
                 when = f"{name} {'ours' if side is ours else 'theirs'}"
@@ -193,7 +160,7 @@ def beside_stops(lab: Lab) -> str:
                 else:
                     _wake(side)
                 _give_back_as_they_come(world, asked, when)
-    _judge(world)
+    judge(world)
     return f"{len(asked)} requests through two kills and two stops of 20 s: none failed that could be served"
 
 
@@ -247,13 +214,13 @@ def beside_change(lab: Lab) -> str:
     stock = configure(world, shared, stay, min_ready={"theirs": 1})
     requestor = world.site.requestor
     with both(world, stock):
-        _all_at_work(world, *OURS, "theirs", "rest")
+        all_at_work(world, *OURS, "theirs", "rest")
         used, held = requestor.ask("theirs"), requestor.ask("theirs")
         for one in (used, held):
             requestor.wait_for(one, "fulfilled", PATIENCE)
         (job,), (kept,) = requestor.accept(used), requestor.accept(held)
         requestor.hold_at_once(kept)
-        eventually(lambda: _ready_and_free(world, "theirs") == 1, PATIENCE)
+        eventually(lambda: ready_and_free(world, "theirs") == 1, PATIENCE)
         alive = {*requestor.nodes()}
         # First ours gets the provider, then Nodepool's launcher loses it: in between, ours leaves it alone.
         own = [own_provider("one", "small", "both"), own_provider("two", "medium")]
@@ -291,15 +258,15 @@ def beside_shared(lab: Lab) -> str:
     stock = configure(world, machines(port, key, "both"), labels={"both": {"min-ready": 4}})
     requestor = world.site.requestor
     with both(world, stock):
-        _all_at_work(world, *OURS, "machines")
-        eventually(lambda: _ready_and_free(world, "both") >= 4, PATIENCE)
+        all_at_work(world, *OURS, "machines")
+        eventually(lambda: ready_and_free(world, "both") >= 4, PATIENCE)
         asked = {str(number): requestor.ask("both") for number in range(12)}
-        _wait_for_all(world, asked)
-        where = [next(iter(_provider_of(world, one))) for one in asked.values()]
+        wait_for_all(world, asked)
+        where = [next(iter(provider_of(world, one))) for one in asked.values()]
         used = [node for one in asked.values() for node in requestor.accept(one)]
         requestor.give_back(*used)
         requestor.wait_gone(used, PATIENCE)
-    _judge(world)
+    judge(world)
     return f"12 requests: {where.count('machines')} got a machine, {where.count('one')} a node of ours"
 
 
@@ -319,7 +286,7 @@ def beside_metastatic(lab: Lab) -> str:
     stock = configure(world, slices)
     requestor = world.site.requestor
     with both(world, stock) as (_ours, theirs):
-        _all_at_work(world, *OURS, "slices")
+        all_at_work(world, *OURS, "slices")
         asked = [requestor.ask("slice") for _number in range(3)]
         for one in asked:
             requestor.wait_for(one, "fulfilled", PATIENCE)
@@ -327,16 +294,16 @@ def beside_metastatic(lab: Lab) -> str:
         assert len(backing) == 2, requestor.nodes()
         used = [node for one in asked for node in requestor.accept(one)]
         theirs.kill()
-        eventually(lambda: not _registered(world, "slices"), PATIENCE)
+        eventually(lambda: not registered(world, "slices"), PATIENCE)
         time.sleep(10)
         states = {name: requestor.node(name)["state"] for name in backing}
         assert set(states.values()) == {"in-use"}, states
         theirs.start()
-        _all_at_work(world, "slices")
+        all_at_work(world, "slices")
         requestor.give_back(*used)
         requestor.wait_gone([*used, *backing], PATIENCE)
         eventually(lambda: world.site.cloud.servers() == [], PATIENCE)
-    crossed = [text for text in trespasses(world) if text.startswith("ours")]
+    crossed = [text for text in trespasses(world) if ": ours: " in text]
     assert not crossed and not failures(world), (crossed, failures(world))
     return "3 slices on 2 of our nodes, which stayed while Nodepool's launcher was dead, and were deleted at the end"
 
@@ -352,7 +319,7 @@ def beside_soak(lab: Lab) -> str:
     world.site.cloud.settings(boot=1.0)
     kinds = (("small",), ("medium",), ("theirs",), ("machine",), ("both",), ("both", "small"), ("both", "theirs"))
     with both(world, stock) as (ours, theirs):
-        _all_at_work(world, *OURS, "theirs", "machines")
+        all_at_work(world, *OURS, "theirs", "machines")
         soak = _Soak(world, ours, theirs, chance)
         asked = 0
         while asked < lives or soak.waiting:
@@ -363,7 +330,7 @@ def beside_soak(lab: Lab) -> str:
         requestor = world.site.requestor
         eventually(lambda: all(one["provider"] == "machines" for one in requestor.nodes().values()), PATIENCE)
         eventually(lambda: world.site.cloud.servers() == [], PATIENCE)
-    _judge(world)
+    judge(world)
     lost = f"{soak.failed} of them lost by Nodepool's launcher alone after a stop, which had them"
     return f"{lives} requests through {soak.strikes} kills and stops (seed {seed}), {lost}; nothing was left"
 
@@ -414,7 +381,8 @@ class _Soak:
             self._requestor.give_back(*self._requestor.accept(request))
         except (AssertionError, NoNodeError, TypeError) as problem:
             told = story(self._world, request)
-            if any(" ours: " in line for line in told):
+            # A request that it left pending without a lock is ours to set back; the judge looks at locks in the end.
+            if any(" ours: " in line and "/nodes/" in line for line in told):
                 raise AssertionError("\n".join(told)) from problem
             self.failed += 1
             for node in list(self._requestor.locks):

@@ -10,6 +10,7 @@ from collections import Counter
 
 import pytest
 
+from tests.chaos.beside_schedule import ENDS, LONGEST, STOCK, STRIKES, WANTED, beside_schedule
 from tests.chaos.schedule import HABITS, schedule
 
 
@@ -61,3 +62,15 @@ def test_the_clouds_are_well_while_the_configuration_cannot_be_used():
     assert len(typos) > 5 and all(begin > end for (_at, end), (begin, _end) in itertools.pairwise(typos))
     troubled = [action for action in actions if action.what in ("fault", "limits", "image", "configure", "latency")]
     assert not [action for action in troubled for begin, end in typos if begin < action.at < end]
+
+
+def test_nodepools_launcher_is_struck_by_one_thing_after_the_other_and_each_ends():
+    actions = beside_schedule(10, 3600.0)
+    assert actions == beside_schedule(10, 3600.0)
+    strikes = [action for action in actions if action.what != "ask"]
+    assert {action.options["host"] for action in strikes} == {STOCK}
+    assert {action.what for action in strikes} == {*STRIKES, *ENDS.values()}
+    for action, following in itertools.pairwise(strikes):
+        if action.what in ENDS:
+            assert following.what == ENDS[action.what] and 0 < following.at - action.at <= LONGEST
+    assert {tuple(action.options["labels"]) for action in actions if action.what == "ask"} == set(WANTED)

@@ -127,13 +127,13 @@ class Presence:
         self._workers.start(
             CHECK,
             ("", name),
-            lambda: look(client, uploads, listed=listed),
+            lambda: _tried(client, uploads, listed=listed),
             lambda outcome: self._take(name, known, outcome, first=listed),
         )
 
     def _take(self, name: str, known: _Provider, outcome: Looked | Exception, *, first: bool) -> None:
         now = self._clock()
-        if isinstance(outcome, Exception):
+        if not isinstance(outcome, Looked):
             known.doubted.clear()
             known.next_at = now + AFTER_ERROR
             if not isinstance(outcome, CloudError):
@@ -171,6 +171,14 @@ def look(client: CloudClient, uploads: Iterable[Upload], *, listed: bool) -> Loo
         else:
             looked.there.append((upload, image))
     return looked
+
+
+def _tried(client: CloudClient, uploads: Iterable[Upload], *, listed: bool) -> Looked | CloudError:
+    """The same; returns what the cloud answered instead, because workers log what is raised as a defect."""
+    try:
+        return look(client, uploads, listed=listed)
+    except CloudError as problem:
+        return problem
 
 
 def _unchanged(before: dict[str, Upload], now: dict[str, Upload]) -> dict[str, Upload]:

@@ -62,10 +62,15 @@ class AtOnce:
 
     keys: frozenset[tuple[str, str]] = frozenset()
 
+    def __init__(self) -> None:
+        self.raised: list[Exception] = []
+        """What the workers take for a defect, and log with a traceback."""
+
     def start(self, _kind: str, _key: Any, work: Callable[[], Any], take: Callable[[Any], None]) -> None:
         try:
             outcome = work()
         except Exception as problem:
+            self.raised.append(problem)
             outcome = problem
         take(outcome)
 
@@ -79,10 +84,9 @@ class World:
         self.glance = Glance(self.old.external_id, self.new.external_id)
         self.lines: list[str] = []
         self.now = 0.0
-        client = cast(CloudClient, self.glance)
-        self.presence = Presence(
-            cast(UploadWorkers, AtOnce()), lambda name: client, lambda: self.now, self.lines.append
-        )
+        self.workers = AtOnce()
+        client, workers = cast(CloudClient, self.glance), cast(UploadWorkers, self.workers)
+        self.presence = Presence(workers, lambda name: client, lambda: self.now, self.lines.append)
 
     def view(self) -> ImagesView:
         return view(config(), ImageState("debian", builds=[build(1), build(2)], uploads=self.uploads))
@@ -159,6 +163,7 @@ def test_an_error_says_nothing(world, first):
     world.glance.down = False
     assert world.look(AFTER_ERROR) == set() and world.presence.doubts, "it begins anew"
     assert world.look(APART) == {world.new.path}
+    assert world.workers.raised == [], "a cloud that is down is no defect of the builder, and leaves no traceback"
 
 
 def test_a_record_that_has_changed_is_neither_doubted_nor_lost(world):
