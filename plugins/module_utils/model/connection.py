@@ -20,6 +20,8 @@ REMOTE = frozenset({DEFAULT, "winrm", "psrp", "paramiko", "paramiko_ssh"})
 NETWORK = frozenset({"network_cli", "netconf", "httpapi"})
 """Connection plugins for network devices, to which Nodepool launches as well. Ansible runs modules that do not support
 them, such as ``ansible.builtin.command``, on the controller: so only the configuration can choose one of them."""
+CLUSTER = frozenset({"namespace", "project", "kubectl"})
+"""What Nodepool's drivers for clusters write: their nodes have no address and port, but access data of the cluster."""
 LOOPBACK_NAMES = frozenset({"localhost", "localhost.localdomain", "localhost4", "localhost6", "ip6-localhost"})
 LARGEST_PORT = 65535
 _CORE = ("ansible.builtin.", "ansible.netcommon.", "ansible.legacy.")

@@ -107,14 +107,21 @@ class Node(StatefulDocument):
     user_data: Any = None
 
     def complete(self, document: Mapping[str, Any]) -> None:
-        """Set the port from ``ssh_port``, the only port key in old documents. Remark upon a wrong limit of a hold."""
+        """Set the port from ``ssh_port``, the only port key in old documents. Remark upon a wrong limit of a hold.
+
+        Nodepool's drivers for clusters store an object with the access to a namespace or pod where others have the
+        port: nothing here uses it, and it is written back as it is.
+        """
         if document.get("hold_expiration") is not None and self.state == NodeState.HOLD:
             self.remark = hold_problem(document["hold_expiration"]) or ""
         if not self.connection_port:
             self.connection_port = whole(document.get("ssh_port")) or DEFAULT_PORT
+        access = document.get("connection_port")
+        if isinstance(access, Mapping):
+            self.written = {**(self.written or {}), "connection_port": (self.connection_port, access)}
 
     def to_document(self) -> dict[str, Any]:
         """Return the document with a copy of the port under its old name, as Nodepool writes it."""
         document = super().to_document()
-        document["ssh_port"] = self.connection_port
+        document["ssh_port"] = document["connection_port"]
         return document

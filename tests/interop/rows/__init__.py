@@ -18,6 +18,7 @@ FILES = (
     "zuul_launcher",
     "rolling",
     "beside",
+    "beside_kubernetes",
     "gate",
     "accounts",
 )

@@ -132,11 +132,10 @@ def ageless_row(found: Found) -> tuple[dict[str, Any], float | None]:
 
 def _detailed(found: Found, row: Mapping[str, Any], now: float) -> dict[str, Any]:
     fields = Fields(found.document)
-    port = fields.read("connection_port", whole)
     return {
         **row,
         **{name: fields.read(key) for name, key in _DETAIL.items()},
-        "port": fields.read("ssh_port", whole) if port is None else port,
+        "port": _port(fields),
         "address": connection.address(found.document.get("interface_ip")) or None,
         "host_keys": connection.host_keys(fields.read("host_keys", items) or ()),
         "created_age": age(fields.moment("created_time"), now),
@@ -145,6 +144,14 @@ def _detailed(found: Found, row: Mapping[str, Any], now: float) -> dict[str, Any
         "expires_in": _expires_in(row, whole(found.document.get("hold_expiration"))),
         "problems": [*row["problems"], *fields.problems],
     }
+
+
+def _port(fields: Fields) -> Any:
+    """Return the port; None for a node of a cluster, whose record has a token there."""
+    if fields.read("connection_type") in connection.CLUSTER:
+        return None
+    port = fields.read("connection_port", whole)
+    return fields.read("ssh_port", whole) if port is None else port
 
 
 def _expires_in(row: Mapping[str, Any], held_for: int | None) -> float | None:

@@ -64,6 +64,18 @@ def test_the_port_and_its_old_name(document, port):
     assert stored(node)["ssh_port"] == port
 
 
+@pytest.mark.parametrize("old", [{}, {"ssh_port": {"token": "t", "namespace": "main-1"}}], ids=["without", "with"])
+def test_the_access_to_a_cluster_is_kept_where_others_have_the_port(old):
+    access = {"token": "t", "namespace": "main-1"}
+    node = Node.from_document("1", {"connection_type": "kubectl", "connection_port": access, **old})
+    assert node.connection_port == 22 and "token" not in repr(node)
+    node.allocated_to = None
+    for one in (node, node.clone()):
+        assert stored(one)["connection_port"] == stored(one)["ssh_port"] == access
+    node.connection_port = 2222
+    assert stored(node)["connection_port"] == stored(node)["ssh_port"] == 2222
+
+
 @pytest.mark.parametrize(
     ("value", "expected"), [(None, None), (600, 600), ("600", 600), (599.9, 599), ("never", 0), ([], 0), (True, 0)]
 )

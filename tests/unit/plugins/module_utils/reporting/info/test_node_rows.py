@@ -86,6 +86,15 @@ def test_what_cannot_be_used_is_told_and_the_listing_goes_on():
     ]
 
 
+@pytest.mark.parametrize(("kind", "problems"), [("kubectl", 0), ("namespace", 0), ("project", 0), ("ssh", 2)])
+def test_a_node_of_a_cluster_has_no_port_and_no_problem_and_its_token_is_not_shown(kind, problems):
+    access = {"token": "secret", "namespace": "main-1"}
+    stored = {"type": ["pod"], "state": "ready", "state_time": NOW, "provider": "cluster", "connection_type": kind}
+    document = {**stored, "connection_port": access, "ssh_port": access}
+    (row,) = node_rows([Found("0000000001", document, None, False, NOW)], NodeFilter(), NOW, detail=True)
+    assert row["port"] is None and len(row["problems"]) == problems and "secret" not in str(row)
+
+
 @pytest.mark.parametrize(
     ("wanted", "ids"),
     [
