@@ -10,7 +10,7 @@ is not the cloud. Without a build before it that has worked at this provider, th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ..model.launch_counts import OF_IMAGE, READY, SILENT, Attempt
@@ -24,10 +24,18 @@ DOUBT = 2
 """Failures in a row after which a build that has worked is compared with the one before it."""
 WINDOW = 3600.0
 """Seconds for which an attempt counts."""
+TIGHT = 5.0
+"""No outage is shorter: a failure between the boots of two others that work, so close together, lies in the build."""
+TOGETHER = 1.0
+_NEVER = float("inf")
 NEAR = 600.0
 """Seconds before and after a failure within which another launch shows whether the cloud worked."""
-LATE = 2.0
-"""A guest is late when it does not answer for this many times the longest time that those of the build before need."""
+LATE, LATE_BY_MANY = 2.0, 1.25
+"""A guest is late when it does not answer for this many times the longest time that those of the build before need; the
+second when many have shown it."""
+MANY = 10
+SLOW = 1.1
+"""No guest is late while another one waits for this many times that longest time: then the cloud is slow."""
 LEAST_LATE = 10.0
 """Least number of seconds after ACTIVE at which a guest counts as late."""
 OVERDUE = 600.0
@@ -48,6 +56,7 @@ class Candidate:
     :ivar trusted: a person has approved it.
     :ivar under_way: number of launches from it that have not ended.
     :ivar there: when its upload became ready, in UNIX seconds.
+    :ivar waiting: since when servers of it are ACTIVE whose guests do not answer yet, in UNIX seconds.
     :ivar late: the requests of some of these were given other nodes, because the guests were late.
     """
 
@@ -59,6 +68,7 @@ class Candidate:
     under_way: int = 0
     late: bool = False
     there: float = 0.0
+    waiting: Sequence[float] = ()
 
     @property
     def is_proved(self) -> bool:
@@ -88,10 +98,13 @@ class Findings:
 
     @property
     def confirmed(self) -> int:
-        """The number of failures that happened while others worked."""
-        direct = [one for one in self.failures if _worked_meanwhile(one, self.controls)]
-        gaps = [_gap(one, self.controls) for one in self.failures if one not in direct]
-        return len(direct) + _events(gap for gap in gaps if gap is not None)
+        """The number of failures that happened while others worked; those that one outage may explain count once."""
+        shown = [
+            one for one in self.failures if _worked_meanwhile(one, self.controls) or _is_between(one, self.controls)
+        ]
+        around = [_boots_around(one, self.controls) for one in shown]
+        sure = [(before, after) for before, after in around if after - before <= TIGHT]
+        return len(sure) + _events(times for times in around if times not in sure)
 
     @property
     def is_bad(self) -> bool:
@@ -131,7 +144,7 @@ def _is_of_build(silent: Attempt, others: Sequence[Attempt]) -> bool:
         one.end != READY and silent.began <= one.ended <= silent.ended for one in _comparable(silent, others)
     ):
         return False
-    return _worked_meanwhile(silent, others) or _gap(silent, others) is not None
+    return _worked_meanwhile(silent, others) or _is_between(silent, others)
 
 
 def _worked_meanwhile(failure: Attempt, others: Sequence[Attempt]) -> bool:
@@ -139,15 +152,30 @@ def _worked_meanwhile(failure: Attempt, others: Sequence[Attempt]) -> bool:
     return any(one.end == READY and failure.began <= one.ended <= failure.ended for one in known)
 
 
-def _gap(failure: Attempt, others: Sequence[Attempt]) -> tuple[float, float] | None:
-    """Return the successes of others right before and after a failure; several failures between two count once."""
+def _is_between(failure: Attempt, others: Sequence[Attempt]) -> bool:
+    """Return True if others succeeded right before and right after a failure."""
     known = _comparable(failure, others)
     past = [one for one in known if failure.began - NEAR <= one.ended <= failure.began]
     later = [one for one in known if failure.ended <= one.ended <= failure.ended + NEAR]
     before, after = max(past, key=_ended, default=None), min(later, key=_ended, default=None)
-    if before is None or after is None or (before.end, after.end) != (READY, READY):
-        return None
-    return before.ended, after.ended
+    return before is not None and after is not None and (before.end, after.end) == (READY, READY)
+
+
+def _boots_around(failure: Attempt, others: Sequence[Attempt]) -> tuple[float, float]:
+    """Return when the servers of others booted right before and after that of a failure, in UNIX seconds.
+
+    A guest that boots in an outage may never answer: all that booted between these two may have met the same one,
+    whatever answered meanwhile.
+    """
+    known = [one for one in _comparable(failure, others) if one.end == READY]
+    before = max((one.booted for one in known if one.booted <= failure.booted), default=float("-inf"))
+    # One list may show several as ACTIVE that booted some seconds apart: only those that were created together did not.
+    after = min((one.booted for one in known if one.booted > failure.booted or _together(one, failure)), default=_NEVER)
+    return before, after
+
+
+def _together(one: Attempt, other: Attempt) -> bool:
+    return one.booted == other.booted and abs(one.began - other.began) <= TOGETHER
 
 
 def _events(gaps: Iterable[tuple[float, float]]) -> int:
@@ -196,7 +224,9 @@ def choose(candidates: Sequence[Candidate], others: Sequence[Attempt], size: int
             return newest.build if before.under_way else before.build
         if not doubt.works:
             return newest.build
-        # The cloud works, so the build is tried like a new one until it is ready again.
+        if not doubt.lately:
+            return before.build
+        # The cloud works: the build is tried like a new one until it is ready again.
     if newest.late:
         return before.build
     if pin.same_request:
@@ -222,21 +252,43 @@ def late_at(waiting: Waiting, before: Candidate, beside: Iterable[Waiting], now:
     compared = [one for one in lately if one.end == READY and one.began >= waiting.began and one.active]
     if len(compared) < COMPARED or any(one.end != READY for one in lately):
         return None
-    longest = max(one.ended - one.active for one in before.recent if one.end == READY and one.active)
-    usual = max(LEAST_LATE / LATE, longest)
-    return None if any(now - one.active > usual for one in beside) else waiting.active + LATE * usual
+    slow = max(LEAST_LATE / LATE, SLOW * _longest(before))
+    return None if any(now - one.active > slow for one in beside) else waiting.active + _late_after(before)
+
+
+def is_doubted(newest: Candidate, before: Candidate, others: Iterable[Attempt], now: float) -> bool:
+    """Return True if a build that has worked stopped working, while the one before it works."""
+    doubt = _doubt(newest, before, others, now)
+    return doubt is not None and doubt.works
+
+
+def _late_after(build: Candidate) -> float:
+    """Return the seconds after ACTIVE at which a guest is late, compared with those of a build that works."""
+    many = sum(1 for _unused in _answers(build)) >= MANY
+    return max(LEAST_LATE, (LATE_BY_MANY if many else LATE) * _longest(build))
+
+
+def _longest(build: Candidate) -> float:
+    return max(_answers(build), default=0.0)
+
+
+def _answers(build: Candidate) -> Iterator[float]:
+    """Yield the seconds from ACTIVE to the answer of the latest guests."""
+    return (one.ended - one.active for one in build.recent if one.end == READY and one.active)
 
 
 @dataclass(frozen=True)
 class _Doubt:
-    """A build that has worked has failed some times in a row.
+    """A build that has worked has failed some times in a row, or its guests do not answer as soon as they did.
 
-    :ivar compared: others were tried since the last of these failures.
+    :ivar compared: others were tried since.
+    :ivar lately: they were tried since the last failure, too.
     :ivar works: the last of them is ready.
     """
 
     compared: bool
     works: bool
+    lately: bool
 
 
 def _doubt(newest: Candidate, before: Candidate, others: Iterable[Attempt], now: float) -> _Doubt | None:
@@ -247,12 +299,18 @@ def _doubt(newest: Candidate, before: Candidate, others: Iterable[Attempt], now:
     """
     start = max(newest.since, now - WINDOW, _last_ready(newest))
     failures = [one for one in newest.recent if one.end in (OF_IMAGE, SILENT) and one.ended > start]
-    if len(failures) < DOUBT:
+    due = _late_after(newest)
+    # A server that answers later than all before it has not failed yet, but it is worth a comparison.
+    overdue = [active + due for active in newest.waiting if active > start and active + due <= now]
+    times = sorted([*(one.ended for one in failures), *overdue])
+    if len(times) < DOUBT:
         return None
-    since = max(one.ended for one in failures)
-    silent = any(one.end == SILENT for one in failures)
+    since = times[DOUBT - 1]
+    silent = bool(overdue) or any(one.end == SILENT for one in failures)
     later = [one for one in (*before.recent, *(() if silent else others)) if one.ended >= since]
-    return _Doubt(bool(later), bool(later) and max(later, key=_ended).end == READY)
+    last = max((one.ended for one in failures), default=since)
+    latest = max(later, key=_ended, default=None)
+    return _Doubt(bool(later), latest is not None and latest.end == READY, latest is not None and latest.ended >= last)
 
 
 def _last_ready(candidate: Candidate) -> float:

@@ -24,6 +24,8 @@ MOST_FLAVORS = 10
 """Flavors of a build that are kept apart; further ones are counted as OTHER."""
 RECENT = 16
 """Ended attempts of a build that are remembered one by one."""
+CLOSE = 60.0
+"""Of ready ones that booted within so many seconds only some are remembered."""
 OTHER = "other"
 READY, OF_IMAGE, SILENT, OF_OTHERS = "ready", "image", "silent", "other"
 """How an attempt ended: with a ready node; for a reason that may lie in the image; with a server that was ACTIVE and
@@ -50,6 +52,11 @@ class Attempt:
     end: str
     active: float = 0.0
     place: str = ""
+
+    @property
+    def booted(self) -> float:
+        """When its guest began to boot, as far as it is known."""
+        return self.active or self.began
 
 
 @dataclass
@@ -93,7 +100,7 @@ class BuildCounts:
         self.first = self.first or now
         self.last = max(self.last, now)
         if attempt is not None:
-            self.recent = [*self.recent, attempt][-RECENT:]
+            self.recent = _thinned([*self.recent, attempt])
 
     def document(self) -> dict[str, Any]:
         """Return the counts as they are stored."""
@@ -110,6 +117,26 @@ class BuildCounts:
     def text(self) -> str:
         """Return "READY of TRIED"."""
         return f"{self.ready} of {self.tried}"
+
+
+def _thinned(attempts: list[Attempt]) -> list[Attempt]:
+    """Return RECENT of the attempts, which are in the order of their ends.
+
+    Of many that were ready in the same place at nearly the same time, some say as much as all: when others worked is
+    then known for longer, also after a burst.
+    """
+    while len(attempts) > RECENT:
+        spans = []
+        for place in {one.place for one in attempts}:
+            mine = [(one.booted, at) for at, one in enumerate(attempts) if (one.end, one.place) == (READY, place)]
+            ready = sorted(mine)
+            spans += [
+                (after[0] - before[0], at)
+                for before, (_booted, at), after in zip(ready, ready[1:], ready[2:], strict=False)
+            ]
+        span, index = min(spans, default=(float("inf"), 0))
+        del attempts[index if span < CLOSE else 0]
+    return attempts
 
 
 class LaunchCounts:

@@ -9,13 +9,13 @@ the counts of that time.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 
 from ....clients.zookeeper.store import Store
-from ....launching.build_choice import Candidate, Waiting, choose, find, late_at, predecessor
+from ....launching.build_choice import Candidate, Waiting, choose, find, is_doubted, late_at, predecessor
 from ....launching.event_builds import NO_PIN, Pin
 from ....model import owner
 from ....model.build_verdict import BuildVerdict
@@ -67,11 +67,13 @@ class Trials:
 
     :ivar under_way: returns build → number of launches from it at a provider that have not ended.
     :ivar late: returns the builds at a provider of which the requests of some launches were given other nodes.
+    :ivar waiting: returns (build, since when a server of it is ACTIVE) of the guests at a provider that do not answer.
     """
 
     counts: dict[str, LaunchCounts] = field(default_factory=dict)
     under_way: Callable[[str], Mapping[str, int]] = lambda provider: {}
     late: Callable[[str], Collection[str]] = lambda provider: ()
+    waiting: Callable[[str], Iterable[tuple[str, float]]] = lambda provider: ()
     _begun: Counter[tuple[str, str]] = field(default_factory=Counter)
     """(provider, build) → launches that are being begun and are not among those under way yet."""
     _together: dict[tuple[str, str, str], str] = field(default_factory=dict)
@@ -164,6 +166,9 @@ class Trials:
     ) -> list[Candidate]:
         provider, none = uploads[0].provider, BuildVerdict()
         under_way, late, found = self.under_way(provider), self.late(provider), []
+        waiting: defaultdict[str, list[float]] = defaultdict(list)
+        for build, active in self.waiting(provider):
+            waiting[build].append(active)
         for upload in uploads:
             known, verdict = counts.of(upload.image, upload.build_id), verdicts.get(upload.build_id, none)
             more = self._begun[provider, upload.build_id]
@@ -177,6 +182,7 @@ class Trials:
                     under_way.get(upload.build_id, 0) + more,
                     upload.build_id in late,
                     upload.state_time or 0.0,
+                    waiting[upload.build_id],
                 )
             )
         return found
@@ -199,7 +205,9 @@ class Trials:
             return [*nothing]
         candidates = self._candidates(counts, uploads, verdicts, now)
         newest, before = candidates[0], predecessor(candidates)
-        if before is None or newest.is_proved or newest.trusted:
+        if before is None or newest.trusted:
+            return [*nothing]
+        if newest.is_proved and not is_doubted(newest, before, counts.recent(uploads[0].image), now):
             return [*nothing]
         others = list(beside)
         return [late_at(one, before, others, now) for one in waiting]

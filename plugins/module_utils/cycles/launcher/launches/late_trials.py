@@ -8,13 +8,9 @@ from __future__ import annotations
 from collections import defaultdict
 
 from ....launching.build_choice import Waiting
-from ....model.launch import Phase
 from ..context.context import Context
 from ..context.usable_builds import falls_back, usable_uploads
-from .launch_in_progress import LaunchesInProgress, LaunchInProgress
-
-GUEST = frozenset({Phase.REACHING, Phase.PROBING})
-"""The phases in which only the guest is waited for."""
+from .launch_in_progress import GUEST, LaunchesInProgress, LaunchInProgress
 
 
 class LateTrials:

@@ -40,6 +40,8 @@ ASKED_FOR = frozenset({Phase.CREATING, Phase.UNCLEAR, Phase.BOOTING})
 """The phases in which a server may be coming."""
 UNREACHED = ASKED_FOR | {Phase.ADDRESSING, Phase.REACHING}
 """The phases in which it is not known yet whether the server answers."""
+GUEST = frozenset({Phase.REACHING, Phase.PROBING})
+"""The phases in which only the guest is waited for."""
 FAILED_BUILD = frozenset({Failure.CAPACITY, Failure.FAULT, Failure.TIMEOUT})
 """The failures in which the server went to ERROR, or was not usable in time."""
 
@@ -326,6 +328,12 @@ class LaunchesInProgress(dict[str, LaunchInProgress]):
     def late_builds(self, provider: str) -> set[str]:
         """Return the builds of the launches at a provider whose requests were given other nodes."""
         return {one.build_id for one in self.values() if one.abandoned and one.launch.provider == provider}
+
+    def waiting(self, provider: str) -> Iterator[tuple[str, float]]:
+        """Yield (build, since when the server is ACTIVE) of a provider's launches whose guests do not answer yet."""
+        for one in self.values():
+            if one.launch.provider == provider and one.launch.phase in GUEST and one.launch.active_at is not None:
+                yield one.build_id, one.launch.active_at
 
     def needed(self, key: tuple[str, str], besides: str | None = None) -> Counter[str]:
         """Return the narrow resources that the launches of a pool try, and for how many requests.

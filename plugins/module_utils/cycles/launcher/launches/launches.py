@@ -81,6 +81,7 @@ class Launches:
         self.in_progress = LaunchesInProgress()
         context.trials.under_way = self.in_progress.by_build
         context.trials.late = self.in_progress.late_builds
+        context.trials.waiting = self.in_progress.waiting
         self.late = LateTrials(context, self.in_progress)
         self._create_limits = CreateLimits(context, gates, self.in_progress)
         self._outcomes = Outcomes(context, gates, self.in_progress)

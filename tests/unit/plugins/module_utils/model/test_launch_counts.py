@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -21,6 +22,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch_coun
     READY,
     RECENT,
     Attempt,
+    BuildCounts,
     LaunchCounts,
     sentence,
 )
@@ -119,3 +121,27 @@ def test_attempts_of_earlier_versions_have_no_time_of_active_and_no_place() -> N
     document = {"tiny": {"a": {"flavors": {}, "recent": [[1, 2, "ready"], [1, 4, "ready", 3]]}}}
     found = LaunchCounts.from_document(document).of("tiny", "a").recent
     assert found == [Attempt(1.0, 2.0, READY), Attempt(1.0, 4.0, READY, 3.0)]
+
+
+def test_a_burst_does_not_push_out_what_was_before_it():
+    counts, place = BuildCounts(), "here"
+    for at in range(0, 400, 100):
+        counts.add("small", READY, at, Attempt(at, at + 20, READY, at + 15.0, place))
+    for number in range(200):
+        counts.add("small", READY, 440, Attempt(420, 440.0 + number / 100, READY, 430.0 + number / 20, place))
+    assert len(counts.recent) == RECENT
+    boots = [one.active for one in counts.recent]
+    assert boots[:4] == [15.0, 115.0, 215.0, 315.0] and boots[-1] == 430.0 + 199 / 20
+    assert max(after - before for before, after in pairwise(boots[4:])) < 3, "spread over the burst"
+
+
+def test_failures_are_only_pushed_out_by_later_attempts_that_are_far_apart():
+    counts = BuildCounts()
+    counts.add("small", OF_IMAGE, 50, Attempt(0, 50, OF_IMAGE, 10.0, "here"))
+    for number in range(100):
+        counts.add("small", READY, 60, Attempt(40, 60, READY, 50.0 + number / 100, "here"))
+    assert counts.recent[0].end == OF_IMAGE
+    for number in range(100):
+        at = 1000.0 * number
+        counts.add("small", READY, at, Attempt(at, at + 60, READY, at + 50, "here"))
+    assert {one.end for one in counts.recent} == {READY} and len(counts.recent) == RECENT

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.launches.late_trials import LateTrials
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.event_builds import NO_PIN, EventBuilds
 from tests.support.build_case import broken, build_id, figures, made, of, serve, upload, uploaded
+from tests.support.effort import first
 from tests.support.virtual_cloud import Fate
 from tests.support.world import Habit, World
 
@@ -182,3 +184,54 @@ def test_an_outage_of_all_builds_gives_none_up_and_ends_with_the_newest() -> Non
         found = made(world)
         serve(world, 10)
         assert {machine.image for machine in found} == {"east-2"}
+
+
+def test_a_build_that_has_worked_and_stops_answering_costs_few_servers_and_little_time() -> None:
+    """Its guests do not answer as soon as they did: that is compared long before boot-timeout."""
+    with World(uploaded()) as world:
+        worked(world)
+        world.clouds["east"].fate = broken("east-2")
+        found, asked = made(world), []
+        for _unused in range(30):
+            asked.append((world.agenda.now, world.request("small", habit=Habit())))
+            world.run(30)
+        assert world.run(200, until=lambda: all(request in world.fulfilled for _at, request in asked))
+        assert "east" in world.store.verdicts.of_build("built", build_id(2)).fallen_back
+        waits = [world.fulfilled[request] - at for at, request in asked]
+        assert max(waits) < 240 and sorted(waits)[len(waits) // 2] < 30
+        assert of(found, "east-2") <= 5
+
+
+@pytest.mark.parametrize("seed", first(3, range(60)))
+def test_neither_an_outage_nor_a_slow_cloud_gives_a_build_up(seed: int) -> None:
+    """Guests of all builds fall silent or answer late now and then; the newest build has worked, or is new."""
+    chance = random.Random(seed)
+    with World(uploaded(), seed=seed) as world:
+        upload(world, 1)
+        world.start()
+        serve(world, 15)
+        upload(world, 2)
+        if seed % 2:
+            serve(world, 10)
+        asked = []
+        for _unused in range(12):
+            kind = chance.choice(["well", "slow", "late", "outage"])
+            seconds = {"well": 0.0, "slow": chance.uniform(1, 12), "late": chance.uniform(20, 45)}.get(kind, 0.0)
+
+            def fate(machine: Any, kind: str = kind, seconds: float = seconds) -> Fate:
+                return Fate(silent=seconds * chance.uniform(0.8, 1.2), reachable=kind != "outage")
+
+            world.clouds["east"].fate = fate
+            for _unused in range(chance.randint(1, 6)):
+                asked.append(world.request("small", habit=Habit()))
+                world.run(chance.choice([0.5, 5.0, 30.0]))
+            world.run(chance.uniform(0, 120))
+            assert world.store.verdicts.of_build("built", build_id(2)).fallen_back == {}
+        world.clouds["east"].fate = broken()
+        for _unused in range(8):
+            asked.append(world.request("small", habit=Habit()))
+            world.run(90)
+        assert world.store.verdicts.of_build("built", build_id(2)).fallen_back == {}
+        found = made(world)
+        serve(world, 5)
+        assert {machine.image for machine in found} == {"east-2"}, "it is used again"
