@@ -15,6 +15,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link.multi import Multi, changes
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.context import usage_book
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.day_usage import PARTS, Usage, day_of, merged
+from tests.support.effort import first
 from tests.support.virtual_cloud import Fate, VirtualCloud
 from tests.support.world import Habit, World, one_provider, provider_document, site
 from tests.support.world import label as label_of
@@ -75,7 +76,7 @@ def test_a_spare_node_is_idle_for_nobody_and_then_used() -> None:
         assert request in world.fulfilled and cycle.passes
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", first(1, (1, 0, 2)))
 def test_the_sum_is_that_of_the_clouds_although_cycles_are_killed(seed: int) -> None:
     pools = [
         provider_document(
