@@ -7,24 +7,28 @@ from __future__ import annotations
 
 import json
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
+
+from kazoo.exceptions import NoNodeError
 
 from tests.chaos import site
 from tests.chaos.beside_rules import judge_beside
 from tests.chaos.beside_schedule import STOCK, beside_schedule
 from tests.chaos.history import NODES, Event, History, document
 from tests.chaos.proxy import Proxy
-from tests.chaos.real import CHROOT, RealRun
+from tests.chaos.real import CHROOT, PATIENCE, RealRun
 from tests.chaos.schedule import PROVIDERS, Action, schedule
-from tests.chaos.sides import OURS, THEIRS
+from tests.chaos.sides import COMPONENTS, OURS, THEIRS
 from tests.chaos.stock_host import StockHost
 from tests.interop.machines import machines, sshd
+from tests.support.fixtures_zookeeper import eventually
 
 CLOUD, MACHINES = "north", "machines"
 WHOSE = {**dict.fromkeys(PROVIDERS, OURS), CLOUD: THEIRS, MACHINES: THEIRS}
 SHARED = ("both",)
+POOLS = f"{COMPONENTS}/pool"
 
 
 class BesideRun(RealRun):
@@ -51,6 +55,16 @@ class BesideRun(RealRun):
         stack.callback(self.stock.end)
         self.stock.configure(tls, CHROOT, [_cloud(), machines(*stack.enter_context(sshd(self.stock.folder)))])
         self.stock.start()
+        # Before a launcher has ever registered for them, nobody knows that its labels will be offered.
+        eventually(lambda: {CLOUD, MACHINES} <= self._registered(), PATIENCE)
+
+    def _registered(self) -> set[str]:
+        """The providers of all registered pools."""
+        found = set()
+        with suppress(NoNodeError):
+            for name in self._stranger.get_children(POOLS):
+                found.add(str((document(self._stranger.get(f"{POOLS}/{name}")[0]) or {}).get("provider_name")))
+        return found
 
     def _their_clouds(self) -> Path:
         """clouds.yaml for Nodepool's launcher, whose servers have no floating IP."""

@@ -42,6 +42,19 @@ MOST = 63
 TOKEN_TYPE, ACCOUNT = "kubernetes.io/service-account-token", "kubernetes.io/service-account.name"
 
 
+CONTEXT = "simulated"
+
+
+def cluster_provider() -> dict[str, Any]:
+    """A provider of Nodepool's driver kubernetes, with the labels ``namespace`` and ``pod``."""
+    labels = [
+        {"name": "namespace", "type": "namespace"},
+        {"name": "pod", "type": "pod", "image": "python:3", "cpu": 1, "memory": 512},
+    ]
+    pool = {"name": "main", "max-servers": 8, "labels": labels}
+    return {"name": "cluster", "driver": "kubernetes", "context": CONTEXT, "pools": [pool]}
+
+
 class Refused(Exception):
     """An answer of the kind Status that is no success."""
 
@@ -252,16 +265,16 @@ class KubernetesApi:
         """Its address."""
         return f"https://{HOST}:{self._server.server_port}"
 
-    def write_kubeconfig(self, home: Path, context: str) -> None:
+    def write_kubeconfig(self, home: Path) -> None:
         """What ``kubectl`` and the Python client read below this home directory."""
         entry = {"server": self.url, "certificate-authority": str(self._certificates.ca)}
         document = {
             "apiVersion": "v1",
             "kind": "Config",
-            "current-context": context,
+            "current-context": CONTEXT,
             "clusters": [{"name": "simulated", "cluster": entry}],
             "users": [{"name": "nodepool", "user": {"token": self._token}}],
-            "contexts": [{"name": context, "context": {"cluster": "simulated", "user": "nodepool"}}],
+            "contexts": [{"name": CONTEXT, "context": {"cluster": "simulated", "user": "nodepool"}}],
         }
         path = home / ".kube" / "config"
         path.parent.mkdir(mode=0o700, exist_ok=True)

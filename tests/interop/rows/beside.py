@@ -30,6 +30,7 @@ from tests.interop.beside import (
     trespasses,
     wait_for_all,
 )
+from tests.interop.kubernetes import KubernetesApi, cluster_provider
 from tests.interop.lab import Lab, World, row
 from tests.interop.machines import machines, sshd
 from tests.interop.stock import Daemon
@@ -207,14 +208,21 @@ def _give_back_as_they_come(world: World, asked: dict[str, str], when: str) -> N
 
 @row("beside-change", "a provider moves from Nodepool's launcher to ours and back, with nodes in use, held and ready")
 def beside_change(lab: Lab) -> str:
-    """Nothing that runs is lost, and no request fails."""
+    """Nothing that runs is lost, and no request fails; machines and namespaces are Nodepool's business all the time."""
     world = lab.world()
+    api = lab.stack.enter_context(KubernetesApi(world.site.folder))
+    api.write_kubeconfig(world.site.folder)
     shared = own_provider("theirs", "theirs", "both")
-    stay = own_provider("rest", "rest")
-    stock = configure(world, shared, stay, min_ready={"theirs": 1})
+    stay = (
+        own_provider("rest", "rest"),
+        machines(*lab.stack.enter_context(sshd(world.site.folder))),
+        cluster_provider(),
+    )
+    stock = configure(world, shared, *stay, min_ready={"theirs": 1})
     requestor = world.site.requestor
     with both(world, stock):
-        all_at_work(world, *OURS, "theirs", "rest")
+        all_at_work(world, *OURS, "theirs", "rest", "machines", "cluster")
+        others = _served_by_the_rest(world)
         used, held = requestor.ask("theirs"), requestor.ask("theirs")
         for one in (used, held):
             requestor.wait_for(one, "fulfilled", PATIENCE)
@@ -225,25 +233,38 @@ def beside_change(lab: Lab) -> str:
         # First ours gets the provider, then Nodepool's launcher loses it: in between, ours leaves it alone.
         own = [own_provider("one", "small", "both"), own_provider("two", "medium")]
         world.site.configure(*own, shared)
-        stock_for(world, stay)
+        stock_for(world, *stay)
         eventually(lambda: _acts_ours(world, "theirs"), PATIENCE)
         served = requestor.ask("theirs")
         requestor.wait_for(served, "fulfilled", PATIENCE)
         assert set(requestor.nodes_of(served)) <= alive, "the ready node was not taken over"
+        others += _served_by_the_rest(world)
         # And back: Nodepool's launcher gets it again, ours leaves it at once, then its file does not name it any more.
-        stock_for(world, shared, stay, min_ready={"theirs": 1})
+        stock_for(world, shared, *stay, min_ready={"theirs": 1})
         eventually(lambda: not _acts_ours(world, "theirs"), PATIENCE)
         world.site.configure(*own)
         again = requestor.ask("theirs")
         requestor.wait_for(again, "fulfilled", PATIENCE)
         assert {requestor.node(one)["state"] for one in (job, kept)} == {"in-use", "hold"}
+        states = {requestor.node(one)["state"] for one in others}
+        assert states == {"in-use"}, states
+        requestor.give_back(*others)
         nodes = [job, kept, *requestor.accept(served), *requestor.accept(again)]
         requestor.write_node(kept, state="used")
         requestor.give_back(*(one for one in nodes if one != kept))
         requestor.wait_gone(nodes, PATIENCE)
     failed = failures(world)
     assert failed == {}, failed
-    return "over and back: nodes in use, held and ready lived on, two requests were served, none failed"
+    lived = f"nodes in use, held and ready lived on, and {len(others)} of the drivers static and kubernetes"
+    return f"over and back: {lived}; all requests were served, none failed"
+
+
+def _served_by_the_rest(world: World) -> list[str]:
+    """Nodes in use that Nodepool's launcher gives of the drivers that it keeps."""
+    requestor = world.site.requestor
+    asked = {name: requestor.ask(name) for name in ("machine", "namespace")}
+    wait_for_all(world, asked)
+    return [node for one in asked.values() for node in requestor.accept(one)]
 
 
 def _acts_ours(world: World, name: str) -> bool:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from tests.interop.beside import (
     OURS,
@@ -19,21 +18,11 @@ from tests.interop.beside import (
     registered,
     wait_for_all,
 )
-from tests.interop.kubernetes import KubernetesApi
+from tests.interop.kubernetes import KubernetesApi, cluster_provider
 from tests.interop.lab import Lab, World, row
 from tests.support.fixtures_zookeeper import eventually
 
-CONTEXT = "simulated"
 NEVER = 1e9
-
-
-def _cluster() -> dict[str, Any]:
-    labels = [
-        {"name": "namespace", "type": "namespace"},
-        {"name": "pod", "type": "pod", "image": "python:3", "cpu": 1, "memory": 512},
-    ]
-    pool = {"name": "main", "max-servers": 8, "labels": labels}
-    return {"name": "cluster", "driver": "kubernetes", "context": CONTEXT, "pools": [pool]}
 
 
 @row("beside-kubernetes", "Nodepool's launcher makes namespaces and pods of a simulated cluster, ours servers")
@@ -41,8 +30,8 @@ def beside_kubernetes(lab: Lab) -> str:
     """Each request is served by who can; a kill loses nothing of ours; tokens of the cluster are shown to nobody."""
     world = lab.world()
     api = lab.stack.enter_context(KubernetesApi(world.site.folder))
-    api.write_kubeconfig(world.site.folder, CONTEXT)
-    stock = configure(world, _cluster())
+    api.write_kubeconfig(world.site.folder)
+    stock = configure(world, cluster_provider())
     requestor, cluster = world.site.requestor, api.cluster
     with both(world, stock) as (_ours, theirs):
         all_at_work(world, *OURS, "cluster")
