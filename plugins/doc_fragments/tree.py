@@ -9,9 +9,9 @@ from __future__ import annotations
 class ModuleDocFragment:
     """Options with the paths of configuration files, and requirements.
 
-    ``tree.view`` is for modules that show the content of ZooKeeper, ``tree.offers`` for those of them that ask clouds
-    on request, ``tree.change`` for modules that change records there, ``tree.clouds`` for modules that use ZooKeeper
-    and clouds.
+    ``tree.view`` is for modules that show the content of ZooKeeper, ``tree.last`` for those that can show its last
+    state, ``tree.offers`` for those that ask clouds on request, ``tree.change`` for modules that change records there,
+    ``tree.clouds`` for modules that use ZooKeeper and clouds.
     """
 
     DOCUMENTATION = r"""
@@ -58,6 +58,19 @@ requirements:
 notes:
   - The module reads ZooKeeper once and writes nothing. It takes no lock, sets no watch and registers nothing.
   - Unusable data of other programs is null in the row, and RV(ignore:problems) of the row names it.
+"""
+
+    LAST = r"""
+options:
+  require_zookeeper:
+    description:
+      - Fail when ZooKeeper cannot be reached, which is also so while its ensemble has no quorum. The failure has the
+        whole result, made from the last state that a launcher or the web service of this host has kept, and its age as
+        RV(ignore:as_of).
+      - With V(false), the module succeeds with that result and a warning. It fails in any case when no state of the
+        last week is kept on this host.
+    type: bool
+    default: true
 """
 
     OFFERS = r"""

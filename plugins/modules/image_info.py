@@ -49,6 +49,7 @@ options:
     default: 10
 extends_documentation_fragment:
   - stackci.nodepool.tree
+  - stackci.nodepool.tree.last
   - stackci.nodepool.tree.clouds
   - stackci.nodepool.attributes
   - stackci.nodepool.attributes.info
@@ -77,6 +78,23 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+as_of:
+  description: How current the result is. A failure that has the result has it, too.
+  returned: success
+  type: dict
+  contains:
+    time:
+      description: The time at which the result was the state of ZooKeeper, in UTC.
+      type: str
+      sample: "2026-11-25T18:00:00Z"
+    age:
+      description: Seconds since then. V(0) while ZooKeeper answers.
+      type: float
+      sample: 0.0
+    problem:
+      description: Why ZooKeeper cannot be reached; null while it answers.
+      type: str
+      sample: null
 uploads:
   description: The uploads, by image and build. All keys are always there.
   returned: success

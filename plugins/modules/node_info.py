@@ -63,6 +63,7 @@ options:
 extends_documentation_fragment:
   - stackci.nodepool.tree
   - stackci.nodepool.tree.view
+  - stackci.nodepool.tree.last
   - stackci.nodepool.attributes
   - stackci.nodepool.attributes.info
 seealso:
@@ -96,6 +97,23 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+as_of:
+  description: How current the result is. A failure that has the result has it, too.
+  returned: success
+  type: dict
+  contains:
+    time:
+      description: The time at which the result was the state of ZooKeeper, in UTC.
+      type: str
+      sample: "2026-11-25T18:00:00Z"
+    age:
+      description: Seconds since then. V(0) while ZooKeeper answers.
+      type: float
+      sample: 0.0
+    problem:
+      description: Why ZooKeeper cannot be reached; null while it answers.
+      type: str
+      sample: null
 nodes:
   description: The nodes, by id. Keys without a condition are always there.
   returned: success

@@ -58,6 +58,7 @@ options:
 extends_documentation_fragment:
   - stackci.nodepool.tree
   - stackci.nodepool.tree.view
+  - stackci.nodepool.tree.last
   - stackci.nodepool.attributes
   - stackci.nodepool.attributes.info
 seealso:
@@ -85,6 +86,23 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+as_of:
+  description: How current the result is. A failure that has the result has it, too.
+  returned: success
+  type: dict
+  contains:
+    time:
+      description: The time at which the result was the state of ZooKeeper, in UTC.
+      type: str
+      sample: "2026-11-25T18:00:00Z"
+    age:
+      description: Seconds since then. V(0) while ZooKeeper answers.
+      type: float
+      sample: 0.0
+    problem:
+      description: Why ZooKeeper cannot be reached; null while it answers.
+      type: str
+      sample: null
 requests:
   description: The requests, in the order in which they are served. All keys are always there.
   returned: success

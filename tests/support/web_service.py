@@ -71,8 +71,9 @@ class RunningService:
     :ivar result: what it returned; None until it has ended.
     """
 
-    def __init__(self, config: Path, visitors: Visitors | None = None) -> None:
+    def __init__(self, config: Path, visitors: Visitors | None = None, state_dir: str = "") -> None:
         self._visitors = visitors
+        self._state_dir = state_dir
         self.lines: list[str] = []
         self.result: dict[str, Any] | None = None
         self.problem: BaseException | None = None
@@ -115,6 +116,7 @@ class RunningService:
                 host="127.0.0.1",
                 port=0,
                 visitors=self._visitors,
+                state_dir=self._state_dir,
                 say=self.lines.append,
                 started=self._started,
             )
@@ -129,9 +131,9 @@ class RunningService:
 
 
 @contextmanager
-def running(config: Path, visitors: Visitors | None = None) -> Iterator[RunningService]:
+def running(config: Path, visitors: Visitors | None = None, state_dir: str = "") -> Iterator[RunningService]:
     """Yield a running service, which ends afterwards."""
-    service = RunningService(config, visitors)
+    service = RunningService(config, visitors, state_dir)
     service.start()
     try:
         yield service

@@ -22,10 +22,9 @@ from itertools import product
 
 from .config_file import ConfigFiles, settings_beside
 from .private_file import open_private_folder, write_private
+from .state_folder import SERVICES
 from .text_file import LARGEST_FILE
 
-SERVICES = "/var/lib/nodepool/*/sessions"
-"""The folders of the services that the roles install, by their defaults."""
 FORGET = 7 * 86400.0
 """Age in seconds from which a copy is deleted if its nodepool.yaml no longer exists."""
 _FIELDS = ("text", "secure_text", "settings_text")

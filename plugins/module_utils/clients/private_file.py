@@ -28,7 +28,7 @@ def is_private(path: str) -> bool:
     return stat.S_ISREG(found.st_mode) and stat.S_IMODE(found.st_mode) == PRIVATE
 
 
-def write_private(path: str, text: str, mode: int = PRIVATE) -> None:
+def write_private(path: str, text: str | bytes, mode: int = PRIVATE) -> None:
     """Replace the file *path*, with mode 0600 or another one. After a crash the file is the old or the new one.
 
     :raises ConfigError: the file cannot be written.
@@ -36,8 +36,8 @@ def write_private(path: str, text: str, mode: int = PRIVATE) -> None:
     temporary = ""
     try:
         descriptor, temporary = tempfile.mkstemp(prefix=f".{os.path.basename(path)}.", dir=os.path.dirname(path) or ".")
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(text.encode() if isinstance(text, str) else text)
             os.fchmod(file.fileno(), mode)
             file.flush()
             os.fsync(file.fileno())

@@ -10,6 +10,8 @@ import os
 from pathlib import Path
 
 NAME = "stackci-nodepool"
+SERVICES = "/var/lib/nodepool/*/sessions"
+"""The folders of the services that the roles install, by their defaults."""
 
 
 def default_folder() -> str:

@@ -93,6 +93,10 @@ class StoreError(NodepoolError):
     """ZooKeeper could not be reached or refused an operation."""
 
 
+class StoreUnreachable(StoreError):
+    """There is no connection to ZooKeeper, or it broke: no server answers, or they have no quorum."""
+
+
 class StoreGone(StoreError):
     """The znode of an operation does not exist (any more)."""
 

@@ -15,6 +15,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ..clients.diskimage_builder.images_dir import ImagesDir
 from ..clients.zookeeper.link import paths
 from ..clients.zookeeper.store import Store
+from ..clients.zookeeper.tree_reading import Aged
 from ..cycles.builder.context.observe_images import (
     ROOTS,
     local_files,
@@ -24,7 +25,7 @@ from ..cycles.builder.context.observe_images import (
 from ..cycles.frame.cycle_options import ConfigOptions
 from ..imaging.image_snapshot import ImagesView, SeenImages
 from ..model.config.types import NodepoolConfig
-from ..model.errors import ImageFileError, UnknownName
+from ..model.errors import ImageFileError, StoreUnreachable, UnknownName
 from ..model.launch_counts import LaunchCounts
 from ..model.own_tree import LAUNCH_COUNTS
 from ..reporting.image_rows import builds_result, images_result
@@ -34,9 +35,10 @@ from .arguments import (
     load,
     options_of,
 )
+from .last_state import LAST_STATE_ARGUMENTS, last_state, with_age
 
 LAUNCHES = paths.own(LAUNCH_COUNTS)
-DIB_IMAGE_INFO_ARGUMENTS: dict[str, Any] = {**CONFIG_ARGUMENTS, "images": NAMES}
+DIB_IMAGE_INFO_ARGUMENTS: dict[str, Any] = {**CONFIG_ARGUMENTS, **LAST_STATE_ARGUMENTS, "images": NAMES}
 IMAGE_INFO_ARGUMENTS: dict[str, Any] = {
     **DIB_IMAGE_INFO_ARGUMENTS,
     "providers": NAMES,
@@ -47,31 +49,31 @@ IMAGE_INFO_ARGUMENTS: dict[str, Any] = {
 
 def dib_image_info(module: AnsibleModule) -> dict[str, Any]:
     """Return the builds, and which images are due for one."""
-    view = _view(module)
+    view, aged = _view(module)
     _known(view, "image", module.params["images"], {*view.images, *view.config.diskimages})
-    return _told(module, "builds", builds_result(view, module.params["images"]), "images")
+    return _told(module, aged, "builds", builds_result(view, module.params["images"]), "images")
 
 
 def image_info(module: AnsibleModule) -> dict[str, Any]:
     """Return the uploads, and which are due."""
     counts: dict[str, LaunchCounts] = {}
-    view = _view(module, counts)
+    view, aged = _view(module, counts)
     images, providers = module.params["images"], module.params["providers"]
     _known(view, "image", images, {*view.images, *view.config.diskimages})
     there = {upload.provider for state in view.images.values() for upload in state.uploads}
     _known(view, "provider", providers, {*view.config.providers, *there})
     seen = _seen(module, view, images, providers) if module.params["ask_clouds"] else {}
-    return _told(module, "uploads", images_result(view, images, providers, seen, counts), "images or providers")
+    return _told(module, aged, "uploads", images_result(view, images, providers, seen, counts), "images or providers")
 
 
-def _told(module: AnsibleModule, what: str, result: dict[str, Any], options: str) -> dict[str, Any]:
-    """Warn when rows are left out."""
+def _told(module: AnsibleModule, aged: Aged | None, what: str, result: dict[str, Any], options: str) -> dict[str, Any]:
+    """Warn when rows are left out; add the age of what is shown."""
     if result["left_out"]:
         shown = len(result[what])
         module.warn(
             f"{result['left_out']} {what} are left out, the {shown} youngest are shown: choose some with {options}"
         )
-    return {"changed": False, **result}
+    return with_age(module, aged, result)
 
 
 def _seen(module: AnsibleModule, view: ImagesView, images: list[str], providers: list[str]) -> SeenImages:
@@ -91,8 +93,8 @@ def _seen(module: AnsibleModule, view: ImagesView, images: list[str], providers:
     return seen
 
 
-def _view(module: AnsibleModule, counts: dict[str, LaunchCounts] | None = None) -> ImagesView:
-    """Return the images.
+def _view(module: AnsibleModule, counts: dict[str, LaunchCounts] | None = None) -> tuple[ImagesView, Aged | None]:
+    """Return the images, and how old that state is: None when it was read from ZooKeeper just now.
 
     :param counts: is filled with the figures of launches by provider.
     """
@@ -102,14 +104,19 @@ def _view(module: AnsibleModule, counts: dict[str, LaunchCounts] | None = None) 
         module.warn(warning)
     files, builder_id = _disk(module, config)
     with closing(Store(config.zookeeper)) as store:
-        store.open(watch=False, roots=(*ROOTS, LAUNCHES), locks=())
+        aged = None
+        try:
+            store.open(watch=False, roots=(*ROOTS, LAUNCHES), locks=())
+        except StoreUnreachable as problem:
+            tree, aged = last_state(config, problem)
+            store.show(tree)
         view = view_images(store, config, now=time.time(), provider_formats=formats, files=files, builder_id=builder_id)
         if counts is not None:
             for name in store.own.children(LAUNCH_COUNTS):
                 known = store.own.understood(f"{LAUNCH_COUNTS}/{name}", LaunchCounts.from_document)
                 counts |= {name: known} if known is not None else {}
     # A directory without an id belongs to no builder of this host, unless ZooKeeper shows that it has lost its id.
-    return view if builder_id or view.former else replace(view, files=None)
+    return (view if builder_id or view.former else replace(view, files=None)), aged
 
 
 def _disk(module: AnsibleModule, config: NodepoolConfig) -> tuple[list[Any] | None, str]:

@@ -17,7 +17,8 @@ from ..clients.zookeeper import tree_reading
 from ..clients.zookeeper.link import paths
 from ..clients.zookeeper.tree_reading import Found, TreeReading
 from ..model.config.types import NodepoolConfig
-from ..model.errors import PartlyFailed
+from ..model.errors import PartlyFailed, StoreUnreachable
+from ..model.lines import span
 from ..model.node import NodeState
 from ..model.request import RequestState
 from ..reporting.info import explain, labels, providers
@@ -41,10 +42,15 @@ from ..reporting.info.request_rows import (
     request_rows,
 )
 from .arguments import NAMES, TREE_ARGUMENTS, load
+from .last_state import LAST_STATE_ARGUMENTS, last_state, with_age
 from .unusable_labels import OFFERS_ARGUMENTS, unusable_labels
 
-VIEW_ARGUMENTS: dict[str, Any] = {**TREE_ARGUMENTS, "require_launcher": {"type": "bool", "default": True}}
-"""Described by the doc fragments ``tree`` and ``tree.view``."""
+VIEW_ARGUMENTS: dict[str, Any] = {
+    **TREE_ARGUMENTS,
+    **LAST_STATE_ARGUMENTS,
+    "require_launcher": {"type": "bool", "default": True},
+}
+"""Described by the doc fragments ``tree``, ``tree.view`` and ``tree.last``."""
 
 NODE_INFO_ARGUMENTS: dict[str, Any] = {
     **VIEW_ARGUMENTS,
@@ -80,25 +86,39 @@ def read_tree(
 ) -> TreeReading:
     """Read the tree as :func:`clients.zookeeper.tree_reading.read_tree` does, in a process that ends with its result.
 
+    While ZooKeeper cannot be reached, return the last state that is kept on this host; ``aged`` of the reading is set.
+
     The garbage collector is switched off: it would visit the whole tree again and again, which takes a fifth of the
     time, and would find nothing.
     """
     gc.disable()
-    return tree_reading.read_tree(config.zookeeper, roots, more, **how)
+    try:
+        return tree_reading.read_tree(config.zookeeper, roots, more, **how)
+    except StoreUnreachable as problem:
+        tree, aged = last_state(config, problem)
+        return TreeReading(tree, lasting=how.get("lasting", False), aged=aged)
 
 
 def tree_result(module: AnsibleModule, reading: TreeReading, result: dict[str, Any]) -> dict[str, Any]:
     """Return the result of a module that has read the tree.
 
-    :raises PartlyFailed: when no launcher works on the tree; it carries the result.
+    :raises PartlyFailed: when no launcher works on the tree, or ZooKeeper cannot be reached; it carries the result.
     """
+    told = with_age(module, reading.aged, result)
     if reading.has_launcher or not module.params["require_launcher"]:
-        return {"changed": False, **result}
+        return told
     raise PartlyFailed(
         "no launcher is registered in this tree, and none has left pools there: start one, or set"
         " require_launcher to false",
-        {"changed": False, **result},
+        told,
     )
+
+
+def place(reading: TreeReading) -> str:
+    """Return where the reading comes from, as the subject of a sentence."""
+    if reading.aged is None:
+        return "ZooKeeper"
+    return f"ZooKeeper cannot be reached, and its last state, {span(time.time() - reading.aged.seen)} old,"
 
 
 def refuse_unknown_names(module: AnsibleModule, config: NodepoolConfig, reading: TreeReading) -> None:
@@ -125,7 +145,7 @@ def node_info(module: AnsibleModule) -> dict[str, Any]:
     reading = read_tree(config, (paths.NODES, *LAUNCHERS), single)
     now = time.time()
     gone = {node_id: found for node_id in ids if (found := tombstone(node_id, config, reading)) is not None}
-    refuse_unknown("ids", ids, [*reading.names(paths.NODES), *gone], "ZooKeeper has no node")
+    refuse_unknown("ids", ids, [*reading.names(paths.NODES), *gone], f"{place(reading)} has no node")
     refuse_unknown_names(module, config, reading)
     wanted = NodeFilter(**{field.name: params[field.name] for field in fields(NodeFilter)})
     asked = [node for name in sorted({*ids}) if (node := reading.one(f"{paths.NODES}/{name}")) is not None]
@@ -161,7 +181,7 @@ def request_info(module: AnsibleModule) -> dict[str, Any]:
     roots = (paths.REQUESTS, *LAUNCHERS, *(explain.ROOTS if ids else (WAITS,)))
     reading = read_tree(config, roots, launches, lasting=bool(ids))
     now = time.time()
-    refuse_unknown("ids", ids, reading.names(paths.REQUESTS), "ZooKeeper has no request")
+    refuse_unknown("ids", ids, reading.names(paths.REQUESTS), f"{place(reading)} has no request")
     refuse_unknown_names(module, config, reading)
     wanted = RequestFilter(**{field.name: module.params[field.name] for field in fields(RequestFilter)})
     rows = request_rows(reading, now)

@@ -26,7 +26,8 @@ from ..reporting.info.node_rows import (
 )
 from ..reporting.info.request_rows import request_rows
 from .arguments import load_with_problems
-from .looking import VIEW_ARGUMENTS, read_tree, tombstone, tree_result
+from .last_state import sentence
+from .looking import VIEW_ARGUMENTS, place, read_tree, tombstone, tree_result
 
 STATUS_ARGUMENTS: dict[str, Any] = {
     **VIEW_ARGUMENTS,
@@ -54,9 +55,10 @@ def status(module: AnsibleModule) -> dict[str, Any]:
     reading = read_tree(config, screen.roots_of(config), launches, locks=locks, lasting=alone)
     now = time.time()
     if name is None:
-        return tree_result(module, reading, {"lines": screen.status_lines(config, reading, now, width, problems)})
+        lines = screen.status_lines(config, reading, now, width, problems)
+        return tree_result(module, reading, {"lines": [*_old(reading, now, width), *lines]})
     known, gone = {*reading.names(paths.REQUESTS), *reading.names(paths.NODES)}, tombstone(name, config, reading)
-    refuse_unknown("id", [name], known if gone is None else [name], "ZooKeeper has no request or node")
+    refuse_unknown("id", [name], known if gone is None else [name], f"{place(reading)} has no request or node")
     node = reading.one(f"{paths.NODES}/{name}")
     if gone is not None:
         lines = screen.gone_lines(name, gone_life(gone, now), width)
@@ -65,4 +67,9 @@ def status(module: AnsibleModule) -> dict[str, Any]:
     else:
         (row,) = node_rows([node], NodeFilter(), now, detail=False)
         lines = screen.node_lines(row, node_life(node, reading.one(launch_path(name)), now), width)
-    return tree_result(module, reading, {"lines": lines})
+    return tree_result(module, reading, {"lines": [*_old(reading, now, width), *lines]})
+
+
+def _old(reading: TreeReading, now: float, width: int) -> list[str]:
+    """Return lines that say how old the state is; none when it was just read."""
+    return screen.wrapped([f"! {sentence(reading.aged, now)}"], width) if reading.aged is not None else []

@@ -12,10 +12,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from ..clients.zookeeper.kept_tree import KeptTree, find
 from ..clients.zookeeper.link import paths
 from ..clients.zookeeper.link.reconnecting import CONNECTED
 from ..clients.zookeeper.link.session import Session
 from ..clients.zookeeper.link.tree_client import require_kazoo
+from ..clients.zookeeper.tree_keeper import TreeKeeper
 from ..clients.zookeeper.tree_reading import TreeReading
 from ..model.config.types import NodepoolConfig
 from ..model.errors import StoreError
@@ -77,6 +79,8 @@ class Picture:
     :param monotonic: returns seconds that never go back.
     :param session: made from the configuration by default.
     :param pause: seconds between the first two attempts to connect; the pauses grow.
+    :param folder: where the last state is kept when the connection is lost, and looked for when there is none at the
+        beginning; "" for nowhere.
     """
 
     def __init__(
@@ -87,8 +91,11 @@ class Picture:
         monotonic: Callable[[], float] = time.monotonic,
         session: Session | None = None,
         pause: float = 1.0,
+        folder: str = "",
     ) -> None:
         self._pause = pause
+        self._folder = folder
+        self._kept: KeptTree | None = None
         self._config = config
         self._clock = clock
         self._monotonic = monotonic
@@ -119,6 +126,8 @@ class Picture:
         """
         require_kazoo()
         self._session.on_change(self.changed)
+        if self._folder:
+            self._session.on_change(TreeKeeper(self._session, self._config.zookeeper, self._folder, say).changed)
         self._opener = threading.Thread(target=self._open, args=(say, opened), name="picture", daemon=True)
         self._opener.start()
 
@@ -135,6 +144,7 @@ class Picture:
                 break
             except StoreError as problem:
                 self._problem = str(problem)
+                self._remember()
             if self._problem != told:
                 told = self._problem
                 say(told)
@@ -144,6 +154,15 @@ class Picture:
             self._session.close()
         else:
             opened()
+
+    def _remember(self) -> None:
+        """Show the state that was kept on this host, before the tree is known for the first time."""
+        if self._folder and self._kept is None:
+            now = self._clock()
+            self._kept = find(self._folder, self._config.zookeeper, now)
+            if self._kept is not None:
+                self._heard = self._monotonic() - max(0.1, now - self._kept.seen)
+                self.changed("")
 
     # -- changes -------------------------------------------------------------------------------------------------
 
@@ -168,6 +187,8 @@ class Picture:
                 self._heard = self._monotonic()
                 self._problem = "the connection to ZooKeeper broke; reconnecting"
             self._was_connected = connected
+            if connected:
+                self._kept = None
 
     def versions(self, roots: Sequence[str]) -> tuple[int, ...]:
         """Return a value that differs after each change below *roots*."""
@@ -178,9 +199,10 @@ class Picture:
 
     def snapshot(self) -> Snapshot:
         """Return the state of the tree as far as it is known."""
+        kept = self._kept
         return Snapshot(
             config=self._config,
-            reading=TreeReading(self._session.tree),
+            reading=TreeReading(self._session.tree if kept is None else kept.tree),
             now=self._clock(),
             contact=self.contact(),
             picture=self,

@@ -65,6 +65,12 @@ LOOKING = (
         "do not fail when no launcher works on the tree",
         {"action": "store_false"},
     ),
+    Option(
+        "require_zookeeper",
+        ("--no-require-zookeeper",),
+        "do not fail when only the last state before a loss of ZooKeeper can be shown",
+        {"action": "store_false"},
+    ),
 )
 PROVIDERS = Option("providers", ("-p", "--provider"), "only those of this provider; repeat it for more", MANY)
 STATES = Option("states", ("--state",), "only those in this state; repeat it for more", {**MANY, "metavar": "STATE"})

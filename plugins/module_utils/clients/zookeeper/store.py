@@ -16,11 +16,13 @@ from .image_records import Images
 from .link import paths
 from .link.batch import Batch
 from .link.session import Session
+from .link.tree import Tree
 from .node_records import Nodes
 from .own import OwnDocuments
 from .protection import take_over
 from .raw_images import RawImages
 from .request_records import Requests
+from .tree_keeper import TreeKeeper
 
 
 class Store:
@@ -34,6 +36,7 @@ class Store:
     """
 
     def __init__(self, settings: ZooKeeperSettings, *, connect_timeout: float = 10.0) -> None:
+        self._settings = settings
         self._session = Session(settings, connect_timeout=connect_timeout)
         self.nodes = Nodes(self._session)
         self.requests = Requests(self._session)
@@ -60,6 +63,17 @@ class Store:
         :raises MissingLibraryError: kazoo is not installed.
         """
         self._session.open(watch=watch, mutable=mutable, roots=roots, locks=locks)
+
+    def show(self, tree: Tree) -> None:
+        """Use *tree* as the cache of a store that is not open: reads from the cache work, everything else fails."""
+        self._session.tree = tree
+
+    def keep_last_state(self, folder: str, say: Callable[[str], None]) -> None:
+        """Keep the tree in *folder* when the connection is lost; for a store that follows the whole tree.
+
+        :param say: takes a line when that is impossible; called in any thread.
+        """
+        self._session.on_change(TreeKeeper(self._session, self._settings, folder, say).changed)
 
     def protect(self) -> bool:
         """Give the collection's own part of the tree to this client's account, as the settings say.

@@ -23,6 +23,18 @@ T = TypeVar("T")
 EMPTY = "it is empty: a client locked a record that had been deleted"
 
 
+@dataclass(frozen=True)
+class Aged:
+    """About a tree that was kept earlier, because ZooKeeper cannot be reached.
+
+    :param seen: UNIX time until which the tree was up to date.
+    :param problem: why ZooKeeper cannot be reached.
+    """
+
+    seen: float
+    problem: str
+
+
 @dataclass(slots=True)
 class Found:
     """A znode and its content.
@@ -57,11 +69,20 @@ class TreeReading:
     """The documents that were read. All paths are full paths (``/nodepool/…``).
 
     :param single: documents that were read in addition to the tree, by path.
+    :param aged: how old the tree is; None when it was just read.
     :param lasting: True keeps the records with the tree, for the next computation. False makes a record on each call;
         a record that is needed only once then takes no memory and half the time.
     """
 
-    def __init__(self, tree: Tree, single: Mapping[str, Entry] | None = None, *, lasting: bool = True) -> None:
+    def __init__(
+        self,
+        tree: Tree,
+        single: Mapping[str, Entry] | None = None,
+        *,
+        lasting: bool = True,
+        aged: Aged | None = None,
+    ) -> None:
+        self.aged = aged
         self._tree = tree
         self._single = dict(single or {})
         self._lasting = lasting

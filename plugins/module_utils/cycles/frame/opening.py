@@ -69,5 +69,7 @@ def opened(
         if store.protect():
             say(f"the access lists of {paths.OWN} in ZooKeeper were set, as zookeeper-auth says")
         store.on_change(ZooKeeperAbsence(store, settings, say).changed)
+        if options.state_dir and set(roots) >= set(paths.DOCUMENT_ROOTS):
+            store.keep_last_state(options.state_dir, say)
         handover.begin(store)
         yield Opened(replace(options, told=calls_to(sink)), config, watch, store, sink)

@@ -53,7 +53,7 @@ def serve(
     take effect at the next start.
 
     :param host, port: used instead of ``listen_address`` and ``port`` of the section ``webapp``.
-    :param state_dir: where valid configurations are kept; "" for nowhere.
+    :param state_dir: where valid configurations and the last state are kept; "" for nowhere.
     :param visitors: who may read the answers in a browser.
     :param say: takes lines for people.
     :param started: called once, when the server answers requests.
@@ -66,7 +66,7 @@ def serve(
     watch = ConfigWatch(source, say)
     config = source.begin()
     watch.begin(config, source.problems)
-    picture = Picture(config)
+    picture = Picture(config, folder=state_dir)
     recorder = Recorder(picture)
     wake = threading.Event()
     address = config.webapp.listen_address if host is None else host

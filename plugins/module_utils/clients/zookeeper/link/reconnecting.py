@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from ....model.config.types import ZooKeeperSettings
-from ....model.errors import StoreDenied, StoreError
+from ....model.errors import StoreDenied, StoreError, StoreUnreachable
 from . import connect_errors, paths
 from .accounts import require_sasl
 from .cache_sync import CacheSync
@@ -208,7 +208,7 @@ class ReconnectingClient:
             if refusal:
                 raise StoreDenied(refusal)
             told = connect_errors.explain(self._settings, failures, timeout, tried)
-            raise StoreError(told + plain_remark(self._settings))
+            raise StoreUnreachable(told + plain_remark(self._settings))
 
     def _synchronize(self) -> None:
         """Read the tree anew and set the state to connected.
@@ -228,13 +228,13 @@ class ReconnectingClient:
             told = translated(feed.problem, paths.ROOT, "read") if feed.problem is not None else None
             if isinstance(told, StoreDenied):
                 raise told
-            raise StoreError(
+            raise StoreUnreachable(
                 f"the tree below {paths.ROOT} could not be read from {hosts}: "
                 f"{told or f'it took more than {_WALK_TIMEOUT:g} s'}"
             )
         with self._wake:
             if self._link != UP or self.client is not client or self._breaks != breaks:
-                raise StoreError("the connection to ZooKeeper broke while the tree was being read")
+                raise StoreUnreachable("the connection to ZooKeeper broke while the tree was being read")
             self.tree = feed.tree
             self.feed = feed
             self.state = CONNECTED

@@ -193,7 +193,12 @@ class Tree:
 
     def content(self) -> tuple[dict[str, bytes], set[str]]:
         """Return the data of all documents by path, and the paths of all locks."""
+        entries, locks = self.entries()
+        return {path: entry.data for path, entry in entries.items()}, locks
+
+    def entries(self) -> tuple[dict[str, Entry], set[str]]:
+        """Return all documents by path, and the paths of all locks and their contenders."""
         with self._lock:
-            documents = {path: entry.data for path, entry in self._entries.items()}
+            entries = dict(self._entries)
             known = {f"{parent}/{name}" for parent, names in self._names.items() for name in names}
-        return documents, known - documents.keys()
+        return entries, known - entries.keys()

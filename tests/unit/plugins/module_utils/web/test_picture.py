@@ -6,15 +6,20 @@
 from __future__ import annotations
 
 import math
+import threading
 
 import pytest
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper import kept_tree
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.kept_tree import KeptStat
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link import paths
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link.reconnecting import (
     CONNECTED,
     SUSPENDED,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link.tree import Tree
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreUnreachable
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.picture import Contact, Picture
 from tests.support.web_case import SETTINGS, StillSession, WebCase
 
@@ -102,3 +107,50 @@ def test_it_says_why_it_cannot_connect_and_tries_again():
     assert told == ["no connection to ZooKeeper", "opened"]
     assert picture.contact().connected
     picture.close()
+
+
+def test_it_begins_with_the_last_state_that_was_kept_on_this_host(tmp_path, monkeypatch):
+    """It is shown until the tree is read for the first time; its age counts from when it was up to date."""
+    monkeypatch.setattr(kept_tree, "SERVICES", str(tmp_path / "none" / "*"))
+    config = NodepoolConfig("nodepool.yaml", SETTINGS)
+    tree = Tree()
+    tree.put("/nodepool/nodes/1", b"{}", KeptStat(1, 1, 0, 0, 0))
+    folder = str(tmp_path / "state")
+    kept_tree.keep(folder, config.zookeeper, tree, 1000.0)
+    session, tried = Unreachable(), threading.Event()
+    picture = Picture(
+        config,
+        clock=lambda: 1030.0,
+        monotonic=lambda: 5.0,
+        session=session,  # type: ignore[arg-type]
+        folder=folder,
+    )
+    picture.open(lambda _line: tried.set())
+    try:
+        assert tried.wait(30)
+        assert picture.contact().age == 30.0
+        assert picture.snapshot().reading.names("/nodepool/nodes") == ["1"]
+        session.state = "connected"
+        picture.changed("")
+        assert picture.contact() == Contact(True, 0.0)
+        assert picture.snapshot().reading.names("/nodepool/nodes") == []
+    finally:
+        picture.close()
+
+
+class Unreachable:
+    """A session that never comes up by itself."""
+
+    def __init__(self):
+        self.state, self.tree = "lost", Tree()
+
+    def on_change(self, callback):
+        """Nothing changes."""
+
+    def open(self, *, mutable):
+        """Fail."""
+        assert mutable is False
+        raise StoreUnreachable("no connection")
+
+    def close(self):
+        """Nothing is open."""
