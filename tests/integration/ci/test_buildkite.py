@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.integration.ci.conftest import EXAMPLES, Pool
 
 HOOKS = EXAMPLES / "buildkite" / "hooks"
@@ -45,3 +47,26 @@ def test_a_job_that_fails_has_its_own_exit_status(ci: Pool) -> None:
 def test_a_job_without_a_label_runs_on_the_agent(ci: Pool) -> None:
     code, out = job(ci, "echo ${SSH_CONNECTION:-here}")
     assert code == 0 and "here" in out.splitlines()
+
+
+def test_the_node_has_the_variables_of_the_job_but_not_the_token_of_the_agent(ci: Pool) -> None:
+    given = {"BUILDKITE_BRANCH": "it's main", "MINE": "a\nb", "BUILDKITE_AGENT_ACCESS_TOKEN": "secret"}
+    file = ci.folder / "env"
+    file.write_text("".join(f'{name}="x"\n' for name in given) + 'NOT-A-NAME="x"\nUNSET="x"\n')
+    command = 'cat\necho "branch $BUILDKITE_BRANCH, mine $MINE, token ${BUILDKITE_AGENT_ACCESS_TOKEN:-none}"'
+    code, out = job(ci, command, NODEPOOL_LABEL="debian-12", BUILDKITE_ENV_FILE=str(file), **given)
+    assert code == 0 and "branch it's main, mine a\nb, token none" in out, out
+
+
+@pytest.mark.parametrize("label", ["debian-12", ""])
+def test_a_script_need_not_be_executable(label: str, ci: Pool) -> None:
+    checkout = ci.folder / "checkout"
+    checkout.mkdir()
+    (checkout / "my test.sh").write_text("#!/bin/sh\necho ran $0\n")
+    code, out = job(ci, "my test.sh", NODEPOOL_LABEL=label, BUILDKITE_COMMAND_EVAL="false")
+    assert code == 0 and "ran ./my test.sh" in out, out
+
+
+def test_an_agent_that_may_run_scripts_only_runs_no_other_command(ci: Pool) -> None:
+    code, out = job(ci, "echo free", BUILDKITE_COMMAND_EVAL="false")
+    assert code == 1 and "scripts of the checkout only" in out

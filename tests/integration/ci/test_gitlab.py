@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -116,3 +117,12 @@ def test_a_runner_that_dies_loses_its_node_when_the_lease_expires(ci: Pool) -> N
     with ci.popen(GITLAB / "run.sh", "/dev/stdin", "step_script", env=runner.environment) as process:
         ci.kill(process)
     assert ci.empty(), "nobody has called cleanup.sh"
+
+
+def test_configuration_and_key_reach_the_programs() -> None:
+    """GitLab Runner hands its own environment on; what config.toml has in environment becomes CUSTOM_ENV_ variables."""
+    (runner,) = tomllib.loads((GITLAB / "config.toml").read_text("utf-8"))["runners"]
+    assert "environment" not in runner
+    unit = (GITLAB / "gitlab-runner.conf").read_text("utf-8").splitlines()
+    given = dict(line.removeprefix("Environment=").split("=", 1) for line in unit if line.startswith("Environment="))
+    assert set(given) == {"NODEPOOL_CONFIG", "NODEPOOL_SSH_KEY"}
