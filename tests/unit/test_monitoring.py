@@ -86,6 +86,7 @@ ALERT_OF_CAUSE = {
     "gate-rejected": "NodepoolGateRejected",
     "gate-inconclusive": "NodepoolGateInconclusive",
     "gate-flaky": "NodepoolGateFlaky",
+    "clock": "NodepoolNeedsAttention",
     "wasted": "NodepoolServersInVain",
     "flapping": "NodepoolProviderFlaps",
     "requests-wait": "NodepoolRequestsWaiting",

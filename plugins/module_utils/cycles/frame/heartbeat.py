@@ -15,6 +15,7 @@ from ...clients.zookeeper.link import paths
 from ...clients.zookeeper.store import Store
 from ...model.errors import StoreError
 from ...model.own_tree import HEARTBEATS
+from .tree_clock import unheard
 
 EVERY = 30.0
 """Minimum seconds between two writes, unless the providers or the problems change."""
@@ -22,22 +23,25 @@ CONFIG_PROBLEMS = "config_problems"
 """The field with what is wrong with nodepool.yaml or secure.conf."""
 MOST_PROBLEMS, LONGEST = 3, 500
 """Largest number of problems in the document, and of characters in each."""
+CLOCK_AHEAD = "clock_ahead"
+"""The field with the seconds by which the clock of the host is ahead of ZooKeeper's; 0 while it is right."""
 
 
 class Heartbeat:
     """Writes an ephemeral document as long as its :meth:`step` is called. Used by the cycle's own thread only.
 
     :param cycle: ``launcher``, ``builds`` or ``uploads``.
-    :param hear: takes ZooKeeper's time in UNIX seconds with each write.
+    :param hear: takes ZooKeeper's time in UNIX seconds with each write; returns how far the clock of the host is ahead.
     """
 
-    def __init__(self, store: Store, cycle: str, hear: Callable[[float], None] = lambda server_time: None) -> None:
+    def __init__(self, store: Store, cycle: str, hear: Callable[[float], float] = unheard) -> None:
         self._store = store
         self._cycle = cycle
         self._hear = hear
         self._registration: Registration | None = None
         self._written = float("-inf")
-        self._told: tuple[list[str], list[str]] = ([], [])
+        self._told: tuple[list[str], list[str], bool] = ([], [], False)
+        self._heard = self._ahead = 0.0
 
     def step(self, now: float, providers: Iterable[str] = (), problems: Sequence[str] = ()) -> None:
         """Write the document if a write is due. A ZooKeeper error does not fail the cycle: a later call tries again.
@@ -46,15 +50,18 @@ class Heartbeat:
         :param problems: what is wrong with the files of the configuration, which the cycle therefore does not use. A
             change of either is written at once.
         """
-        told = sorted(providers), [problem[:LONGEST] for problem in problems[:MOST_PROBLEMS]]
+        told = sorted(providers), [problem[:LONGEST] for problem in problems[:MOST_PROBLEMS]], self._ahead != 0.0
         if now - self._written < EVERY and told == self._told:
             return
         self._written, self._told = now, told
         fields = {"cycle": self._cycle, "at": round(now, 3), "providers": told[0], CONFIG_PROBLEMS: told[1]}
+        fields[CLOCK_AHEAD] = round(self._ahead)
         before = self._registration.written if self._registration is not None else 0.0
         self._write(fields)
         if self._registration is not None and self._registration.written != before:
-            self._hear(self._registration.written)
+            heard = self._hear(self._registration.written)
+            # One slow answer is no wrong clock.
+            self._heard, self._ahead = heard, heard if self._heard else 0.0
 
     def _write(self, fields: Mapping[str, Any]) -> None:
         if self._registration is not None:

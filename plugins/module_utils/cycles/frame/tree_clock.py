@@ -25,6 +25,11 @@ _FOLDER = f"{LEASE_LOCKS}/clock"
 """Where every client may write."""
 
 
+def unheard(_server_time: float) -> float:
+    """Take ZooKeeper's time as :meth:`TreeClock.hear` does, for a host whose clock is right."""
+    return 0.0
+
+
 class TreeClock:
     """A clock in UNIX seconds that does not differ from ZooKeeper's by more than a few seconds. Thread-safe.
 
@@ -56,10 +61,15 @@ class TreeClock:
             " end and records grow old: synchronize the clocks"
         )
 
-    def hear(self, server_time: float) -> None:
-        """Take the time of ZooKeeper from a write that was just answered: the clock of the host may have been set."""
+    def hear(self, server_time: float) -> float:
+        """Take the time of ZooKeeper from a write that was just answered: the clock of the host may have been set.
+
+        :return: seconds by which the clock of this host is ahead, 0 when it is right. A slow answer looks like a clock
+            that is ahead.
+        """
         ahead = self._wall() - server_time
         self._correct(ahead, ahead)
+        return ahead if abs(ahead) > TOLERATED else 0.0
 
     def _correct(self, least: float, most: float) -> None:
         """Correct the clock if it is wrong: that of the host is between *least* and *most* seconds ahead."""

@@ -14,13 +14,13 @@ from ...launching.call_shares import flaps
 from ...launching.harvest import MANY, Harvest
 from ...model.config.types import NodepoolConfig
 from ...model.gate import FLAKY, INCONCLUSIVE, REJECTED
-from ...model.lines import amount
+from ...model.lines import amount, span
 from ...model.owner import CLOUD
 from .build_figures import figures_of_failures
 from .causes import BAD, CAUSES, UNTOLD, aside, row_about
 from .providers import PROVIDERS
 from .request_troubles import request_troubles, with_requests
-from .unused_files import unused_files
+from .unused_files import unused_files, wrong_clocks
 
 _GATE_SAYS = {REJECTED: "is rejected", INCONCLUSIVE: "is not decided", FLAKY: "passed after a failure"}
 Rows = Sequence[Mapping[str, Any]]
@@ -51,6 +51,7 @@ def attention(
     """
     rows = [
         *_of_files(reading, file_problems),
+        *_of_clocks(reading),
         *_of_providers(reading, rows_of.providers),
         *_wasted(reading, rows_of.providers, now),
         *_of_labels(rows_of.labels, rows_of.providers),
@@ -69,6 +70,14 @@ def _of_files(reading: TreeReading, file_problems: Sequence[str]) -> Iterator[di
     if not set(file_problems) <= {problem for host in unused for problem in host.problems}:
         told = f"the configuration of this view cannot be used: {'; '.join(file_problems)}; it uses the previous one"
         yield row_about("configuration", "configuration", told)
+
+
+def _of_clocks(reading: TreeReading) -> Iterator[dict[str, Any]]:
+    for host, ahead in sorted(wrong_clocks(reading).items()):
+        side = "ahead of" if ahead > 0 else "behind"
+        yield row_about(
+            "clock", host, f"the clock of {host} is {span(abs(ahead))} {side} that of ZooKeeper", subject=host
+        )
 
 
 def _of_providers(reading: TreeReading, providers: Rows) -> Iterator[dict[str, Any]]:

@@ -89,6 +89,12 @@ CAUSES: Mapping[str, Cause] = {
         _IMAGES,
         "Tests of new images",
     ),
+    "clock": Cause(
+        WARN,
+        "synchronize the clock of that host",
+        ("timedatectl", "status"),
+        "Freezes, breakers, health",
+    ),
     "wasted": Cause(WARN, "see why the servers of one failed node were given up", _JOURNAL, "Whose fault a failure is"),
     "flapping": Cause(
         WARN,

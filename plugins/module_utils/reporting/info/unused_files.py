@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Files of the configuration that running cycles do not use, because something is wrong with them."""
+"""What running cycles tell of their hosts: files of the configuration that they do not use, and wrong clocks."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from dataclasses import dataclass
 
 from ...clients.zookeeper.link import paths
 from ...clients.zookeeper.tree_reading import TreeReading
-from ...cycles.frame.heartbeat import CONFIG_PROBLEMS
+from ...cycles.frame.heartbeat import CLOCK_AHEAD, CONFIG_PROBLEMS
 from ...model.documents import text, words
 from ...model.lines import word_for
 from ...model.own_tree import HEARTBEATS
+from ...model.stored import is_number
 
 ROOT = f"{paths.OWN}/{HEARTBEATS}"
 
@@ -51,6 +52,16 @@ def problems_by_cycle(reading: TreeReading) -> dict[tuple[str, str], int]:
     for host, cycle, problems in _told(reading):
         counts[host, cycle] = max(counts.get((host, cycle), 0), len(problems))
     return counts
+
+
+def wrong_clocks(reading: TreeReading) -> dict[str, float]:
+    """Return host → seconds by which its clock is ahead of ZooKeeper's, for the hosts whose clock is wrong."""
+    found: dict[str, float] = {}
+    for beat in reading.below(ROOT):
+        host, ahead = text(beat.document.get("hostname")), beat.document.get(CLOCK_AHEAD)
+        if host and is_number(ahead) and ahead and abs(ahead) > abs(found.get(host, 0.0)):
+            found[host] = float(ahead)
+    return found
 
 
 def _told(reading: TreeReading) -> Iterator[tuple[str, str, tuple[str, ...]]]:

@@ -39,6 +39,7 @@ from ...frame.inbox import Inbox
 from ...frame.loop import Frame, Work
 from ...frame.opening import Opened, opened
 from ...frame.stop import SERVING, Stop
+from ...frame.tree_clock import TreeClock
 from ...frame.tree_identity import check_tree, confirm_tree, site_of
 from ..context.builder_identity import Identity
 from ..context.builder_options import BuildOptions
@@ -118,7 +119,7 @@ class BuildsCycle(Work):
         self._watch = begun.watch
         self._cycle_counts = CycleCounts(begun.sink)
         self._counters = KeptCounters(begun.store, "builds", self._cycle_counts, context.say)
-        self._heartbeat = Heartbeat(begun.store, "builds")
+        self._heartbeat = Heartbeat(begun.store, "builds", TreeClock().hear)
         self._site = site
         self._context = context
         self._inbox = Inbox(context.clock)

@@ -39,6 +39,7 @@ from ...frame.inbox import Inbox
 from ...frame.loop import Frame, Work
 from ...frame.opening import opened
 from ...frame.stop import SERVING, Stop
+from ...frame.tree_clock import TreeClock
 from ...frame.tree_identity import (
     check_tree,
     confirm_tree,
@@ -131,7 +132,7 @@ class UploadsCycle(Work):
         self._say = say
         self._cycle_counts = CycleCounts(sink)
         self._counters = KeptCounters(context.store, "uploads", self._cycle_counts, say)
-        self._heartbeat = Heartbeat(context.store, "uploads")
+        self._heartbeat = Heartbeat(context.store, "uploads", TreeClock().hear)
         self._inbox = Inbox(clock)
         self._workers = UploadWorkers(self._inbox, {UPLOAD: context.options.side_by_side, DELETION: 1})
         self._presence = Presence(self._workers, context.client, clock, say)

@@ -23,6 +23,7 @@ from ....model.node import Node, NodeState
 from ....model.own_tree import LAUNCHES, PROVIDERS
 from ....model.tombstone import Life
 from ...frame.inbox import Inbox
+from ...frame.tree_clock import unheard
 from ..provider.actor import ProviderActor
 from ..provider.experience import learned_before
 from .account import Account
@@ -129,7 +130,7 @@ class Context:
     events: EventBuilds = field(default_factory=EventBuilds)
     leaving: str = ""
     """The provider that is about to move to another host: none of its creates is sent any more."""
-    hear: Callable[[float], None] = lambda server_time: None
+    hear: Callable[[float], float] = unheard
     """Takes ZooKeeper's time in UNIX seconds, by which the cycle's clock corrects itself."""
 
     def now(self) -> float:

@@ -49,6 +49,19 @@ def test_problems_of_the_configuration_are_written_at_once_and_bounded(keeper):
     assert (keeper.document(f"{FOLDER}/{name}") or {})["config_problems"] == []
 
 
+def test_a_wrong_clock_of_the_host_is_written_when_it_was_heard_twice():
+    heard = iter([7.0, 0.0, 61.4, 61.6, 61.6, 0.0, 0.0])
+    agenda, found = Agenda(), []
+    keeper = MemoryZooKeeper(agenda)
+    beat = Heartbeat(keeper.store(), "launcher", lambda _server_time: next(heard))
+    for _turn in range(7):
+        agenda.now += EVERY
+        beat.step(agenda.now)
+        (name,) = keeper.store().own.children(HEARTBEATS)
+        found.append((keeper.document(f"{FOLDER}/{name}") or {})["clock_ahead"])
+    assert found == [0, 0, 0, 0, 62, 62, 0]
+
+
 def test_each_cycle_has_its_own_and_it_goes_with_the_cycle(keeper):
     one, other = Heartbeat(keeper.store(), "launcher"), Heartbeat(keeper.store(), "launcher")
     one.step(100.0, ["east"])

@@ -62,3 +62,9 @@ def test_a_clock_that_is_set_later_is_corrected_with_the_next_write():
     assert host.clock() == host.now
     host.clock.hear(host.now - TOLERATED)
     assert host.clock() == host.now, "the answer was slow"
+
+
+@pytest.mark.parametrize("ahead", [-TOLERATED - 1, -TOLERATED, 0.0, TOLERATED, 90.0])
+def test_how_far_the_clock_is_ahead_is_returned_with_each_write(ahead):
+    host = Host(ahead)
+    assert host.clock.hear(host.now) == (ahead if abs(ahead) > TOLERATED else 0.0)

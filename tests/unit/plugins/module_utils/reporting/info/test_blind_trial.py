@@ -214,6 +214,13 @@ TRIAL = {
         "nodepoolctl images",
         gate({"outcome": "passed", "note": "DNS of the site", "results": [_FAILED, {**_FAILED, "passed": True}]}),
     ),
+    "the clock of a launcher is wrong": Trouble(
+        "clock",
+        ("launcher1", "the clock of launcher1 is 1 h 2 min behind that of ZooKeeper"),
+        "synchronize the clock",
+        "timedatectl status",
+        {f"{paths.OWN}/heartbeats/l-0": {"hostname": "launcher1", "cycle": "launcher", "clock_ahead": -3725}},
+    ),
     "most servers are given up before they are nodes": Trouble(
         "wasted",
         ("cloud-fra", "20 servers created, 2 ready, 17 given up in ten minutes"),

@@ -9,6 +9,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.un
     ROOT,
     problems_by_cycle,
     unused_files,
+    wrong_clocks,
 )
 from tests.support.tree_reading import reading_of
 
@@ -42,3 +43,13 @@ def test_one_cycle_uses_the_previous_configuration():
 
 def test_nothing_to_tell():
     assert unused_files(reading_of({f"{ROOT}/a-0": {"hostname": "a", "cycle": "launcher"}})) == []
+
+
+def test_the_largest_error_of_the_clock_of_each_host_is_told():
+    told: dict[str, list[object]] = {"a": [3, -40, 0], "b": [0], "c": [True, None, "late", [7], 1e400], "d": [61]}
+    beats = {
+        f"{ROOT}/{host}-{number}": {"hostname": host, "cycle": "launcher", "clock_ahead": ahead}
+        for host, values in told.items()
+        for number, ahead in enumerate(values)
+    }
+    assert wrong_clocks(reading_of(beats)) == {"a": -40.0, "d": 61.0}
