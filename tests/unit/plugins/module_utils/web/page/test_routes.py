@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
@@ -15,7 +16,8 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_fi
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.history import MOST_NAMES, POINTS, Change
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.page import rendering
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.page.curves import MOST_CURVES
-from ansible_collections.stackci.nodepool.plugins.module_utils.web.page.rendering import static
+from ansible_collections.stackci.nodepool.plugins.module_utils.web.page.overview import MOST, overview
+from ansible_collections.stackci.nodepool.plugins.module_utils.web.page.rendering import BRIEF, static
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.page.routes import TYPES, VALID
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.page.troubles import MANUAL
 from tests.support import busy_tree, populated_tree
@@ -242,6 +244,15 @@ def test_the_first_view_of_a_large_site_is_bounded_and_light(large):
     assert whole <= 150_000
     for path in ("/nodes", "/requests", "/nodes?q=debian", "/requests?reason=frozen"):
         assert len(text_of(large, path)) < 150_000
+
+
+def test_what_is_told_of_a_trouble_is_not_cut(large):
+    first = unescape(text_of(large, "/"))
+    texts = [
+        row["text"] for row in overview(large.picture.snapshot().config, large.picture.snapshot().reading, NOW).troubles
+    ][:MOST]
+    assert any("wait for this, among them" in text and len(text) > BRIEF for text in texts)
+    assert [text for text in texts if text not in first] == []
 
 
 def test_six_full_hours_of_a_large_site_are_light():
