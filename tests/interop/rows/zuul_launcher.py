@@ -48,10 +48,17 @@ def _configure(world: World) -> None:
         dynamic_instance_properties={"request": "req-{request.id}"},
     )
     one = pool("main", small, large, max_servers=4, security_groups=["web"])
+    site.add_cloud("three", private=False)
+    port = site.add_cloud("four", "guest").ssh_port()
+    cloud_image = {"name": "ubuntu", "username": "me", "connection-port": port}
+    public = pool("main", label("public", flavor_name="small"), auto_floating_ip=True)
+    reached = pool("main", label("reached", cloud_image="ubuntu", flavor_name="small"), host_key_checking=True)
     two = pool("spare", label(OURS, diskimage="spare", flavor_name="small"))
     site.configure(
         provider("one", one, diskimages=[{**entry, "config-drive": False} for entry in listed]),
         provider("two", two, diskimages=listed),
+        provider("three", public),
+        provider("four", reached, cloud_images=[cloud_image]),
         labels={"small": {"min-ready": 1}},
         diskimages=[{"rebuild-age": 10**6, "username": "ci-user", **image(entry["name"])} for entry in listed],
         images_dir=str(world.host.images_dir),
@@ -87,6 +94,7 @@ def _images(world: World) -> dict[str, dict[str, str]]:
             if str(found["name"]).startswith(("fake-", "spare-"))
         }
         for name, cloud in world.site.clouds.items()
+        if name in FORMATS
     }
 
 
@@ -101,8 +109,24 @@ def _is(nodes: list[dict[str, Any]], **wanted: str) -> list[dict[str, Any]]:
 
 
 def _server(world: World, node: dict[str, Any]) -> dict[str, Any]:
-    (found,) = [server for server in world.site.cloud.servers() if server["id"] == node["server"]]
+    cloud = world.site.clouds[node["provider"].rpartition("/")[2]]
+    (found,) = [server for server in cloud.servers() if server["id"] == node["server"]]
     return found
+
+
+def _addresses(server: dict[str, Any]) -> dict[str, str]:
+    """Kind (fixed or floating) → address."""
+    return {one["OS-EXT-IPS:type"]: one["addr"] for one in server["addresses"]["private"]}
+
+
+def _check_ways(world: World, client: ZuulClient, nodes: list[str]) -> None:
+    """One node has a floating IP, the other one's ssh server was asked for its keys."""
+    found = [node for node in client.do("nodes") if node["id"] in nodes]
+    (public,), (reached,) = _is(found, label="public"), _is(found, label="reached")
+    addresses = _addresses(_server(world, public))
+    assert public["interface_ip"] == addresses.get("floating"), (public, addresses)
+    assert reached["host_keys"] == _server(world, reached)["host_keys"] and reached["host_keys"], reached
+    assert reached["interface_ip"] == _addresses(_server(world, reached))["fixed"], reached
 
 
 def _fulfilled(client: ZuulClient, name: str) -> str:
@@ -120,7 +144,6 @@ def _check_nodes(world: World, nodes: list[dict[str, Any]], request: str) -> Non
     """The nodes and their servers are as nodepool.yaml says."""
     (small,), (large,) = _is(nodes, label="small"), _is(nodes, label="large")
     for node, username in ((small, "ci-user"), (large, "zuul")):
-        (address,) = [one["addr"] for one in _server(world, node)["addresses"]["private"]]
         expected = {
             "state": "in-use",
             "provider": f"{CANONICAL}/one",
@@ -128,7 +151,7 @@ def _check_nodes(world: World, nodes: list[dict[str, Any]], request: str) -> Non
             "connection_type": "ssh",
             "connection_port": 22,
             "python_path": "auto",
-            "interface_ip": address,
+            "interface_ip": _addresses(_server(world, node))["fixed"],
         }
         assert node | expected == node, (node, expected)
     server = _server(world, small)
@@ -167,7 +190,13 @@ def zuul_launcher(lab: Lab) -> str:
     assert [len(found) for found in uploaded.values()] == [2, 2], uploaded
     _give_images(lab, world)
     objects, connections = _convert(world, OURS)
-    jobs = [*job("asks-zuul", "small", "large"), *job("asks-us", OURS)]
+    wanted = {
+        "asks-zuul": ("small", "large"),
+        "asks-public": ("public",),
+        "asks-reached": ("reached",),
+        "asks-us": (OURS,),
+    }
+    jobs = [item for name, labels in wanted.items() for item in job(name, *labels)]
     client = lab.stack.enter_context(ZuulClient(lab, world, program=LAUNCHER_PROTOCOL))
     with Zuul(lab, world, connections, objects, jobs) as zuul:
         eventually(lambda: [node["state"] for node in client.do("nodes")] == ["ready"], PATIENCE)
@@ -177,6 +206,8 @@ def zuul_launcher(lab: Lab) -> str:
             request = _fulfilled(client, "asks-zuul")
             (ours,) = world.site.requestor.children("/nodepool/requests")
             world.site.requestor.wait_for(ours, "fulfilled")
+        others = [_fulfilled(client, name) for name in ("asks-public", "asks-reached")]
+        _check_ways(world, client, [node for one in others for node in client.do("take", request=one)])
         taken = client.do("take", request=request)
         nodes = [node for node in client.do("nodes") if node["id"] in taken]
         assert spare["id"] in taken, (taken, spare)
@@ -185,11 +216,16 @@ def zuul_launcher(lab: Lab) -> str:
 
         for _number in range(2):
             _rebuild(lab, world)
-        client.do("give_back", request=request)
-        eventually(lambda: not [node for node in client.do("nodes") if node["id"] in taken], PATIENCE)
-        gone = {node["server"] for node in nodes}
-        assert not gone & {server["id"] for server in world.site.cloud.servers()}, gone
+        for one in (request, *others):
+            client.do("give_back", request=one)
+        eventually(lambda: [node["label"] for node in client.do("nodes")] == ["small"], PATIENCE)
+        (left,) = client.do("nodes")
+        assert left["id"] not in taken
+        servers = [server for cloud in world.site.clouds.values() for server in cloud.servers()]
+        theirs = [server["id"] for server in servers if "zuul_node_uuid" in server["metadata"]]
+        assert theirs == [left["server"]], (theirs, left)
+        assert world.site.clouds["three"].state()["floating_ips"] == 0
         eventually(lambda: _agrees(world), PATIENCE)
         for name in FORMATS:
             assert len(_external_ids(world, name)) == 2, _external_ids(world, name)
-    return f"{len(nodes)} nodes launched as nodepool.yaml says; our launcher served {OURS}; two images of each kept"
+    return f"4 nodes launched as nodepool.yaml says, then deleted; our launcher served {OURS}; two images of each kept"
