@@ -31,6 +31,14 @@ def waits_in_vain(launch: Launch) -> bool:
     return launch.phase == Phase.QUEUED and launch.delays >= TRIES_HERE
 
 
+def is_left_alone(launch: Launch) -> bool:
+    """Return True for a launch whose creates the cloud has failed so often that another provider should try it.
+
+    Of the launches that such a cloud holds up one goes on trying; the others leave at once.
+    """
+    return launch.phase == Phase.QUEUED and launch.owner == owner.CLOUD and launch.delays >= TRIES_HERE
+
+
 def zone_of(pool_id: str, zone: str) -> str:
     """Return the name of one zone of a pool, as it stands beside ids of pools among the places that were tried."""
     return f"{pool_id} in zone {zone}"

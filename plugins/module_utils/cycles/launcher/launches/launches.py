@@ -21,7 +21,7 @@ from ....launching.classifier import (
     of_slow_build,
 )
 from ....launching.create_checks import Unfit
-from ....launching.elsewhere import waits_in_vain, wants_another_place
+from ....launching.elsewhere import is_left_alone, waits_in_vain, wants_another_place
 from ....launching.machine import SETTLE_SECONDS, Failure, Step
 from ....launching.narrow import split
 from ....model import owner
@@ -163,6 +163,8 @@ class Launches:
         ongoing = self.in_progress.get(node_id)
         if ongoing is None or wants_another_place(ongoing.launch):
             return ongoing is not None
+        if is_left_alone(ongoing.launch):
+            return True
         return waits_in_vain(ongoing.launch) and self._create_limits.narrow(ongoing) is not None
 
     def orphan(self, node_id: str) -> None:

@@ -10,6 +10,7 @@ import pytest
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.elsewhere import (
     has_room_elsewhere,
     has_room_in_another_zone,
+    is_left_alone,
     waits_in_vain,
     wants_another_place,
     zone_of,
@@ -41,6 +42,15 @@ def test_who_moves(whose):
     assert wants_another_place(launch(whose, Phase.CLEARING, 3)) == may
     assert not wants_another_place(launch(whose, Phase.QUEUED, 1))
     assert not wants_another_place(launch(whose, Phase.BOOTING, 2)), "what is under way is waited for"
+
+
+@pytest.mark.parametrize("whose", owner.OWNERS)
+def test_whose_creates_its_cloud_has_failed_twice_is_left_alone(whose):
+    def tried(phase: str, delays: int) -> Launch:
+        return Launch("7", "east", "main", "small", phase=phase, owner=whose, delays=delays)
+
+    assert is_left_alone(tried(Phase.QUEUED, 2)) == (whose == owner.CLOUD)
+    assert not is_left_alone(tried(Phase.QUEUED, 1)) and not is_left_alone(tried(Phase.CREATING, 2))
 
 
 def test_what_was_refused_twice_for_want_of_something_waits_in_vain():

@@ -50,6 +50,23 @@ def test_what_waits_is_served_soon_after_an_endpoint_is_well_again(kind: str, ha
         assert world.run(soon, until=lambda: world.fulfilled.keys() >= set(requests))
 
 
+@pytest.mark.parametrize("gap", [1.0, 6.0, 9.0, 12.0])
+def test_nobody_stays_where_creates_are_not_answered_whenever_they_have_come(gap: float):
+    """The last of them, too: the one that goes on trying for those that are held up."""
+    pool = {"name": "main", "labels": [label("small")]}
+    document = site(provider_document("east", {**pool, "priority": 1}), provider_document("west", pool))
+    with World(document, clouds=EAST, api_timeout=1.0) as world:
+        world.start()
+        world.run(5)
+        world.fault("east", "POST /servers", hang=True)
+        requests = []
+        for _unused in range(6):
+            requests.append(world.request("small"))
+            world.run(gap)
+        assert world.run(200, until=lambda: world.fulfilled.keys() >= set(requests))
+        assert {node.provider for node in world.nodes("ready")} == {"west"}
+
+
 @pytest.mark.parametrize("kind", ["", *KINDS])
 def test_a_cycle_ends_on_time_whatever_hangs(kind: str):
     """A create without an answer is waited for at the end, for a moment."""
