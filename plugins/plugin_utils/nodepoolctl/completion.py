@@ -60,6 +60,8 @@ def candidates(words: Sequence[str], names: Callable[[str, dict[str, Any]], list
     verb = next((word for word in _positional(rest, ()) if word in BY_NAME or word == "completion"), None)
     if verb is None:
         found = [*(command.name for command in COMMANDS), "completion"]
+        if not any(name.startswith(typed) for name in found):
+            found = list(BY_NAME)  # Nodepool's names, for those who know them
     elif verb == "completion":
         found = list(SHELLS)
     else:

@@ -58,3 +58,8 @@ def test_the_tree_of_the_command_line_is_asked():
 @pytest.mark.parametrize("shell", SHELLS)
 def test_a_script_calls_the_command(shell):
     assert "__complete" in script(shell) and "nodepoolctl" in script(shell)
+
+
+def test_nodepools_names_are_completed_where_no_other_fits():
+    assert candidates(["dib-image-"]) == ["dib-image-list", "dib-image-delete"]
+    assert "image-list" not in candidates([""]) and candidates(["nonsense"]) == []
