@@ -58,7 +58,12 @@ CAUSES: Mapping[str, Cause] = {
         BAD, "correct the label, or start the launcher of a provider that offers it", _CHECK, "Why does a request wait?"
     ),
     "requests-failed": Cause(BAD, _OF_ONE, _EXPLAIN, "Whose fault a failure is"),
-    "build": Cause(BAD, "correct the image; the last good build stays in use", _BUILDS, "Builds of disk images"),
+    "build": Cause(
+        BAD,
+        "do what the text says: correct the image, or the machine of the builder; the last good build stays in use",
+        _BUILDS,
+        "Builds of disk images",
+    ),
     "upload": Cause(
         BAD,
         "the builder retries; the last good upload stays in use",

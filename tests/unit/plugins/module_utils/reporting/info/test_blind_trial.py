@@ -160,6 +160,44 @@ TRIAL = {
         _WHY,
         failed("label-broken", "cloud-fra/main", "no flavor 'lrage'; it offers large, small", "label"),
     ),
+    "somebody has deleted the key pair": Trouble(
+        "requests-failed",
+        ("cloud-fra/main", "Invalid key_name provided", "[owner: label]"),
+        "correct the label in nodepool.yaml",
+        _WHY,
+        failed("launch-failed", "cloud-fra/main", "launches failed: 400 Invalid key_name provided", "label"),
+    ),
+    "the image in use was deleted in glance": Trouble(
+        "requests-wait",
+        ("cloud-fra/main", "1 request for debian-12 waits: image debian-12 is gone from the cloud", "[owner: image]"),
+        "see what one of them waits for",
+        _WHY,
+        {
+            **request("requested"),
+            **waits(
+                code="image-gone",
+                where="cloud-fra/main",
+                image="debian-12",
+                owner="image",
+                text="image debian-12 is gone from the cloud, and there is no older one",
+            ),
+        },
+    ),
+    "nova answers creates too late": Trouble(
+        "requests-wait",
+        ("cloud-fra/main", "nova has not answered the create yet", "[owner: cloud]"),
+        "see what one of them waits for",
+        _WHY,
+        {
+            **request("pending"),
+            **waits(
+                code="unanswered",
+                where="cloud-fra/main",
+                owner="cloud",
+                text="cloud-fra/main: nova has not answered the create yet; waiting for its server",
+            ),
+        },
+    ),
     "servers of an image do not answer by ssh": Trouble(
         "requests-failed",
         ("ssh did not answer within 300 s", "[owner: image]"),
@@ -170,9 +208,16 @@ TRIAL = {
     "the builds of an image fail": Trouble(
         "build",
         ("debian-12", "3 builds failed in a row: mirror answered 404"),
-        "correct the image",
+        "correct the image, or the machine of the builder",
         "nodepoolctl builds",
         {f"{paths.OWN}/image-builds/debian-12": notes(error="mirror answered 404")},
+    ),
+    "the disk of the builder is full": Trouble(
+        "build",
+        ("debian-12", "3 builds failed in a row: tar: No space left on device: free space in /opt/dib"),
+        "do what the text says: correct the image, or the machine of the builder",
+        "nodepoolctl builds",
+        {f"{paths.OWN}/image-builds/debian-12": notes(error="tar: No space left on device: free space in /opt/dib")},
     ),
     "the uploads of an image fail": Trouble(
         "upload",
@@ -257,6 +302,21 @@ TRIAL = {
         {
             f"{paths.OWN}/freezes/{POOL}": {
                 "cores": {"resource": "cores", "until": NOW + 30, "text": "Quota exceeded for cores"}
+            }
+        },
+    ),
+    "the quota of volumes is used up": Trouble(
+        "freeze",
+        ("cloud-fra/main", "frozen after a refused create (volumes): VolumeLimitExceeded: 10 volumes allowed"),
+        "end it by hand after the limit was raised",
+        f"{_THROTTLE}freeze'",
+        {
+            f"{paths.OWN}/freezes/{POOL}": {
+                "volumes": {
+                    "resource": "volumes",
+                    "until": NOW + 30,
+                    "text": "VolumeLimitExceeded: 10 volumes allowed",
+                }
             }
         },
     ),
