@@ -8,12 +8,16 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 from statistics import mean
+from typing import Any
 
 import pytest
+import yaml
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import parse_config
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.uploads import gate_run
 from tests.support.effort import first
 from tests.support.gate_world import VirtualBuilder, document, gated, new_build, playbook_of
+from tests.support.memory_zookeeper import MemoryZooKeeper
 from tests.support.virtual_cloud import Timing
 from tests.support.world import Habit, World
 
@@ -93,3 +97,50 @@ def test_a_request_that_waits_for_room_does_not_wait_for_the_list_of_somebody_el
         request = world.request("small")
         assert world.run(60, until=lambda: request in world.fulfilled)
         assert world.agenda.now - began < 20 + 30
+
+
+def spent(settings: str | None, monkeypatch: pytest.MonkeyPatch) -> tuple[Counter[str], Counter[str]]:
+    """Count calls of the cloud's API, and operations on ZooKeeper by what they do and where, of some work.
+
+    :param settings: the text of nodepool-settings.yaml; None for no file.
+    """
+    operations: Counter[str] = Counter()
+    answer = MemoryZooKeeper.answer
+
+    def counted(keeper: MemoryZooKeeper, request: Any, session: Any) -> Any:
+        for one in getattr(request, "operations", None) or (request,):
+            place = "/".join(str(getattr(one, "path", "")).split("/")[:4])
+            operations[f"{type(one).__name__} {place}"] += 1
+        return answer(keeper, request, session)
+
+    with monkeypatch.context() as patch, World(document("east"), lag=0.02, seed=3) as world:
+        patch.setattr(MemoryZooKeeper, "answer", counted)
+        world.config = parse_config(yaml.safe_dump(document("east")), settings_text=settings)
+        new_build(world, world.store, 1, "ready")
+        cycle = world.start()
+        for _unused in range(10):
+            world.request("small", habit=Habit())
+        world.run(120)
+        new_build(world, world.store, 2, "ready")
+        world.run(60)
+        for _unused in range(10):
+            world.request("small", habit=Habit())
+        world.run(700)
+        assert len(world.fulfilled) == 20
+        return Counter(kind for client in cycle.clients for _at, kind in client.calls), operations
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        "{}",
+        "diskimages: [{name: built, fall-back: true}]",
+        "diskimages: [{name: built, gate: {playbook: smoke.yml}}]",
+    ],
+)
+def test_the_file_of_settings_costs_nothing_while_no_upload_is_tested(
+    monkeypatch: pytest.MonkeyPatch, settings: str
+) -> None:
+    without = spent(None, monkeypatch)
+    assert without[0]["POST /servers"] == 20 and without[1].total() > 100
+    assert spent(settings, monkeypatch) == without
