@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from ..model.bounded_text import bounded
 from . import proc
@@ -29,6 +29,8 @@ PACE = 0.2
 LEAVE = 10.0
 """Seconds that a playbook gets to end when it is stopped."""
 LONGEST_REASON = 400
+LONGEST_LOG = 2_000_000
+"""Largest number of bytes of an output that is kept."""
 IDENT, WRAPPER = "play", "gate.yml"
 COMMAND_TASK = "Kernel and packages"
 _NOT_INHERITED = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "PYTHONPATH")
@@ -38,11 +40,15 @@ _NOT_INHERITED_BEGINNINGS = ("AWX_", "RUNNER_", "ANSIBLE_STDOUT_CALLBACK", "ANSI
 
 @dataclass(frozen=True)
 class PlaybookEnd:
-    """How a playbook ended. *reason*: why it has not passed, in words. *output*: of the command before it."""
+    """How a playbook ended. *reason*: why it has not passed, in words. *output*: of the command before it.
+
+    :ivar ours: somebody on this host has ended it: that says nothing about the node.
+    """
 
     passed: bool
     reason: str = ""
     output: str = ""
+    ours: bool = False
 
 
 @dataclass(frozen=True)
@@ -102,6 +108,9 @@ class PlaybookRun:
                 _end(process, str(folder / "tmp"))
         artifacts = folder / "artifacts" / IDENT
         self._keep(artifacts / "stdout", folder / "runner.log")
+        if not stopped and process.returncode < 0:
+            how = f"{PROGRAM} was killed on this host (signal {-process.returncode}) before the playbook had ended"
+            return PlaybookEnd(False, how, _output(artifacts), ours=True)
         reason = stopped or ("" if process.returncode == 0 else _reason(artifacts, folder))
         return PlaybookEnd(not reason, reason, _output(artifacts))
 
@@ -129,8 +138,22 @@ class PlaybookRun:
             os.makedirs(os.path.dirname(self.log), exist_ok=True)
             with open(self.log, "wb") as log:
                 for output in outputs:
-                    with contextlib.suppress(OSError):
-                        log.write(output.read_bytes())
+                    with contextlib.suppress(OSError), output.open("rb") as said:
+                        _copy_ends(said, log)
+
+
+def _copy_ends(said: BinaryIO, log: BinaryIO) -> None:
+    """Copy a file; of one that is longer than LONGEST_LOG its beginning and its end."""
+    size = said.seek(0, os.SEEK_END)
+    said.seek(0)
+    if size <= LONGEST_LOG:
+        shutil.copyfileobj(said, log)
+        return
+    half = LONGEST_LOG // 2
+    log.write(said.read(half))
+    log.write(f"\n[{size - 2 * half} bytes are left out here]\n".encode())
+    said.seek(size - half)
+    shutil.copyfileobj(said, log)
 
 
 def _programs() -> str:

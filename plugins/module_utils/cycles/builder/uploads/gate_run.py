@@ -29,7 +29,8 @@ from .upload_resources import UploadResources
 PACE = 0.5
 """Seconds between two looks."""
 AGAIN = 300.0
-"""Seconds until the next round after a launcher has used another image than asked for."""
+"""Seconds until the next round after a launcher has used another image than asked for, or after a test that was cut
+off."""
 
 
 class GateRejected(NodepoolError):
@@ -144,7 +145,7 @@ class Gate:
         held_for, why = 0.0, ""
         try:
             end = playbook_for(node, kind, self.upload, gate, config, log).run(self._is_running)
-            if kind == CANARY and not end.passed and not self.resources.interrupted.is_set():
+            if kind == CANARY and not end.passed and not end.ours and not self.resources.interrupted.is_set():
                 held_for, why = gate.hold_failed, end.reason
         finally:
             self._nodes().give_back(taken, hold=held_for, why=why)
@@ -152,6 +153,8 @@ class Gate:
         if build is not None:
             self._contents.keep(*build, end.output)
         self._leave_if_stopped()
+        if end.ours:
+            return self._told(record, Inconclusive(AGAIN, end.reason), self.resources.clock())
         if not end.passed and not self._had(taken):
             return self._saved(replace(record, request="", token="", kind=""))
         return self._noted(record, GateResult(kind, end.passed, end.reason, log, node.id))

@@ -15,6 +15,7 @@ import yaml
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import parse_config
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.uploads import gate_run
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.uploads.gate_run import Gate
 from tests.support.effort import first
 from tests.support.gate_world import VirtualBuilder, document, gated, new_build, playbook_of
 from tests.support.memory_zookeeper import MemoryZooKeeper
@@ -51,6 +52,7 @@ def calls_made(
         if tested:
             builder = VirtualBuilder(world, folder, set(), every=QUIET + 100.0 * WARM)
             monkeypatch.setattr(gate_run, "playbook_for", playbook_of(lambda: builder))
+            monkeypatch.setattr(Gate, "_is_tested", lambda gate: False)
             assert world.run(300, until=lambda: bool(builder.passed))
             took = world.agenda.now - began
         world.run(began + LATER - world.agenda.now)
@@ -91,6 +93,7 @@ def test_a_request_that_waits_for_room_does_not_wait_for_the_list_of_somebody_el
         world.start()
         builder = VirtualBuilder(world, tmp_path, set())
         monkeypatch.setattr(gate_run, "playbook_for", playbook_of(lambda: builder))
+        monkeypatch.setattr(Gate, "_is_tested", lambda gate: False)
         assert world.run(300, until=lambda: bool(builder.passed))
         began = world.agenda.now
         world.run(20)
