@@ -113,6 +113,8 @@ def refused_narrow(
     sent_at: float,
     active: float = 0.0,
     earlier: Iterable[float] = (),
+    *,
+    late: bool = False,
 ) -> dict[str, Freeze]:
     """Return the freezes of a pool after one more launch failed for a narrow resource.
 
@@ -124,12 +126,15 @@ def refused_narrow(
     :param sent_at: when the create was sent. Creates that were under way together make one freeze.
     :param active: how many servers of the project are ACTIVE.
     :param earlier: when like creates were refused before it was known that this is used up. They count for the pauses.
+    :param late: its server had a host when it failed: from then on only a server that is ACTIVE has got the resource.
     """
     own = known.get(resource)
     mine = [moment for moment in (own.refusals if own else []) if now - moment < MEMORY]
     if own is not None and mine and sent_at <= mine[-1]:
-        return {**known, resource: replace(own, refusals=[*mine, mine[-1]], text=text, owner=whose)}
+        more = replace(own, refusals=[*mine, mine[-1]], text=text, owner=whose, late=own.late or late)
+        return {**known, resource: more}
     kin = {name: freeze for name, freeze in known.items() if family(name) == family(resource)}
+    late = late or any(freeze.late for freeze in kin.values())
     signs = sorted(moment for moment in earlier if now - moment < MEMORY)
     if whose == ACCOUNT and own is None and not signs:
         signs = [now]  # what is forbidden takes a second sign to be known: another create was refused before this one
@@ -137,11 +142,13 @@ def refused_narrow(
     first = not past and not (signs and whose == ACCOUNT)
     pause = FIRST_PAUSE * (1.0 + jitter / 2) if first else pause_after(sorted([*past, *signs, now]), jitter)
     until = now + pause
-    later = {name: replace(freeze, until=max(freeze.until, until)) for name, freeze in kin.items()}
+    later = {name: replace(freeze, until=max(freeze.until, until), late=late) for name, freeze in kin.items()}
     since = (own.since if own is not None else 0.0) or now
     blind = own is not None and (own.trusted or own.blind)
     evidence = Evidence(ours=active)
-    fresh = Freeze(resource, until, [*mine, *signs, now], evidence, text, blind=blind, owner=whose, since=since)
+    fresh = Freeze(
+        resource, until, [*mine, *signs, now], evidence, text, blind=blind, owner=whose, since=since, late=late
+    )
     return {**known, **later, resource: fresh}
 
 

@@ -61,7 +61,8 @@ class Freeze(Stored):
     launcher tries freed resources one by one, and after some refusals with pauses. *trusted*: the last of these tries
     was accepted, so the next one need not wait. *owner*: whose fault it is.
     *size*: how much the create that was refused needed. *late*: nova accepted the create, and its server failed
-    then: an accepted create is no sign of room, only a server that is ACTIVE is.
+    then: an accepted create is no sign of room, only a server that is ACTIVE is. Of a narrow resource: the server had a
+    host when it failed.
     *served*: of a narrow resource, how many launches have got it since the last refusal. *since*: when the first launch
     failed for it after the last one that got it; 0 when it was got last.
     """

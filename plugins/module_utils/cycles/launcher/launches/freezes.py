@@ -124,18 +124,26 @@ class Freezes:
         whose: str,
         sent_at: float,
         earlier: Iterable[float] = (),
+        *,
+        late: bool = False,
     ) -> None:
         """Freeze a narrow resource after a launch that needed it failed; nothing else in the pool waits for it.
 
         :param earlier: when like creates were refused before the resource was known.
+        :param late: its server had a host when it failed.
         """
         now, jitter, active = self._context.now(), self._context.random(), _active(actor)
 
         def refuse_again(known: dict[str, Freeze]) -> dict[str, Freeze]:
-            return refused_narrow(known, resource, text, whose, now, jitter, sent_at, active, earlier)
+            return refused_narrow(known, resource, text, whose, now, jitter, sent_at, active, earlier, late=late)
 
         before, after = self._change(pool_id, now, refuse_again)
         self._say_frozen(pool_id, now, before.get(resource), after[resource])
+
+    def any_late(self, pool_id: str, needs: Iterable[str]) -> bool:
+        """Return True if servers that had a host failed for one of these: only one that is ACTIVE has got it."""
+        known = self.of(pool_id, self._context.now())
+        return bool(known) and any(name in known and known[name].late for name in needs)
 
     def served(self, pool_id: str, needs: Iterable[str]) -> None:
         """Note that a launch got narrow resources that it needed: their freezes are over, or soon will be."""

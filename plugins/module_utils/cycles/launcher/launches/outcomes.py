@@ -68,6 +68,8 @@ class Outcomes:
     def placed(self, ongoing: LaunchInProgress, *, active: bool) -> None:
         """Note that its server has a host, or is ACTIVE: then it also has its addresses."""
         pool_id, zone = pool_id_of(self._context, ongoing), ongoing.launch.az
+        if not active and self._gates.freezes.any_late(pool_id, ongoing.narrow):
+            return
         hosts, reach, creates = (ongoing.shape.narrow_name(kind, zone) for kind in (HOSTS, REACH, ZONE))
         left_out = {reach, creates, hosts} if ongoing.has_host else {reach, creates}
         needs = [name for name in ongoing.narrow if name not in left_out] if active else [hosts]
@@ -187,7 +189,7 @@ class Outcomes:
             name = ongoing.shape.narrow_name(kind, launch.az)
             earlier = self._refused.pop(self._kind(ongoing), ()) if kind in REFUSALS else ()
             self._gates.freezes.refuse_narrow(
-                pool_id, ongoing.actor, name, text, verdict.owner, launch.asked_at, earlier
+                pool_id, ongoing.actor, name, text, verdict.owner, launch.asked_at, earlier, late=ongoing.has_host
             )
 
     def _kind(self, ongoing: LaunchInProgress) -> tuple[str, str]:

@@ -79,6 +79,24 @@ def test_servers_that_fail_in_words_that_no_row_knows_are_few(count: int, after:
         assert after_the_burst(apart(creates(cycle))) <= MOST
 
 
+@pytest.mark.parametrize("text", ["PCI device 1 is allocated instead of available", "Quota exceeded for gigabytes"])
+@pytest.mark.parametrize("count", [2, 6])
+def test_servers_that_fail_on_their_hosts_for_what_is_used_up_are_few(text: str, count: int):
+    """nova has found a host for them, so for a moment they look as if there was room."""
+    with World(one_provider()) as world:
+        world.clouds["east"].fate = lambda one: Fate("ERROR", text, 2.0) if one.flavor.name == "small" else Fate()
+        cycle = world.start()
+        for _unused in range(count):
+            world.request("small")
+        for _unused in range(18):
+            world.request("medium", habit=Habit(work=lambda chance: 10.0))
+            world.run(20)
+        made = [one.created for one in world.clouds["east"].past if one.fate.status == "ERROR"]
+        assert after_the_burst(sorted(made)) <= MOST, cycle.lines
+        world.clouds["east"].fate = lambda one: Fate()
+        assert world.run(300, until=lambda: world.asked.keys() == world.fulfilled.keys())
+
+
 @pytest.mark.parametrize("count", [1, 4, 30])
 @pytest.mark.parametrize("fault", [False, True], ids=["refused", "server in ERROR"])
 def test_an_image_that_cannot_be_used_costs_few_creates_and_fails_its_requests(count: int, fault: bool):
