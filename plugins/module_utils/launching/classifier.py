@@ -240,6 +240,9 @@ def _refined(rule: Rule, answer: Answer, seen: Seen) -> Verdict:
     if rule.owner == owner.ACCOUNT and answer.status == 403:
         if seen.label_succeeds or seen.others_succeed or seen.spared:
             return Verdict(_by_signs(answer, seen))
+        if answer.call == FLOATING:
+            # The server is there and works: it waits for its address.
+            return replace(verdict, resources=(FLOATING_IPS,))
         if _NO_CREATES.search(answer.text):
             return replace(verdict, resources=(CREATES,))
         independent = seen.same_for_others and not seen.one_tenant

@@ -243,9 +243,11 @@ def addressed(launch: Launch, floating_ip_id: str, address: str, now: float) -> 
     launch.enter(Phase.REACHING, now)
 
 
-def address_refused(launch: Launch, text: str, now: float, random: Callable[[], float]) -> None:
+def address_refused(
+    launch: Launch, text: str, now: float, random: Callable[[], float], whose: str = owner.CAPACITY
+) -> None:
     """Record that no floating IP is available now: the server is kept, and the launcher asks again later."""
-    launch.owner, launch.trouble = owner.CAPACITY, text
+    launch.owner, launch.trouble = whose, text
     _wait_a_while(launch, now, random)
 
 

@@ -89,9 +89,9 @@ _TEXTS = {
     IMAGE_GONE: "image {image} of build {build} {fate}, and there is no older one",
     BUILD_UNUSED: "{where}: build {build} of image {image} is {text}; there is no other one to use",
     FOREIGN_FIRST: "pool {where} of another launcher comes first (priority or preferred provider)",
-    FROZEN: "{where} refused creates for {resource} ({text}); next attempt in {seconds:.0f} s",
+    FROZEN: "{where} refused creates for {resource} ({text}); {next}",
     STARTING: "{where}: earlier launches are sent to the cloud first",
-    BREAKER: "{where}: launches of {image} with {flavor} failed {count:g} times in a row; next try in {seconds:.0f} s",
+    BREAKER: "{where}: launches of {image} with {flavor} failed {count:g} times in a row ({text}); {next}",
     FACTS_UNREAD: "{where}: waiting for the first answers of its API",
     PROVIDER_TROUBLE: "provider {where}: {text}",
     NOT_ACTING: "this launcher does not act for {where}",
@@ -119,7 +119,7 @@ _TEXTS = {
     REQUEST_GONE: "request {request} no longer exists",
 }
 
-_NARROW_TEXT = "{where} has no {resource} ({text}); next attempt in {seconds:.0f} s"
+_NARROW_TEXT = "{where} has no {resource} ({text}); {next}"
 _OWNERS = {
     NO_ROOM: owner.CAPACITY,
     TENANT_LIMIT: owner.CAPACITY,
@@ -176,6 +176,8 @@ class Reason:
         if self.code in (NO_ROOM, TENANT_LIMIT, UNCONFIRMED, TOO_LARGE_FOR_POOL, TOO_LARGE_FOR_CLOUD):
             return self._room_text()
         figures = self.figures
+        if self.code in (FROZEN, BREAKER):
+            figures = {**figures, "next": next_attempt(figures.get("seconds"))}
         if self.code == FROZEN and is_narrow(str(figures.get("resource"))):
             return _NARROW_TEXT.format_map(_Figures(figures))
         if self.code == PROVIDER_TROUBLE and str(figures.get("text")).startswith(f"provider {figures.get('where')}:"):
@@ -200,6 +202,13 @@ class Reason:
             return text + (" behind earlier requests" if figures.get("behind") else "")
         text = f"{needed} needed, {figures['where']} can never hold more than {figures['left']:.12g}"
         return text + (" (to be confirmed by a second reading)" if self.code == UNCONFIRMED else "")
+
+
+def next_attempt(seconds: float | None) -> str:
+    """Return the end of the sentence about a freeze or a breaker. A pause that is over is no pause of 0 s."""
+    if seconds is None:
+        return "next attempt in ? s"
+    return "an attempt is due or under way" if seconds < 0.5 else f"next attempt in {seconds:.0f} s"
 
 
 def causes_first(documents: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

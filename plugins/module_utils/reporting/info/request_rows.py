@@ -20,7 +20,7 @@ from .fields import Fields, age, age_text
 
 WAITS = paths.own(own_tree.WAITS)
 PROBLEM = "the stored reason cannot be used"
-NEXT_TRY = re.compile(r" in \d+ s$")
+NEXT_TRY = re.compile(r"next (attempt|try) in \d+ s$")
 """The end of the sentences about freezes and breakers."""
 
 
@@ -131,4 +131,4 @@ def said_now(document: Mapping[str, Any], told: float | None) -> str:
         return PROBLEM
     if told is None or not is_number(left) or document.get("code") not in (reasons.FROZEN, reasons.BREAKER):
         return sentence
-    return NEXT_TRY.sub(f" in {max(0.0, float(left or 0) - told):.0f} s", sentence)
+    return NEXT_TRY.sub(reasons.next_attempt(float(left or 0) - told), sentence)

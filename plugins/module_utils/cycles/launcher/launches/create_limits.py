@@ -133,6 +133,10 @@ class CreateLimits:
         reason = self.held_up(ongoing) if launch.phase == Phase.QUEUED else ongoing.actor.blocked
         if reason is not None:
             return reason
+        if launch.phase == Phase.ADDRESSING and not self.may_float(ongoing):
+            frozen = self._gates.freezes.in_force(pool_id_of(self._context, ongoing)).get(FLOATING_IPS)
+            if frozen is not None:
+                return frozen
         creates = ongoing.actor.creates
         slow = max(ongoing.actor.timeouts.suspect, PATIENT * creates.answers.present)
         if launch.phase == Phase.CREATING and now - launch.asked_at >= slow:

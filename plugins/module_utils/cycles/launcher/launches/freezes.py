@@ -30,6 +30,7 @@ from ....model import reasons
 from ....model.freeze import Evidence, Freeze, is_narrow
 from ....model.lines import Line, Subject, Trouble
 from ....model.own_tree import FREEZES
+from ....model.owner import CAPACITY
 from ....model.reasons import Reason
 from ....model.resources import INSTANCES, Resources
 from ....model.stored import BadDocument
@@ -90,11 +91,14 @@ class Freezes:
         sent_at: float,
         failing: Resources | None = None,
         need: Resources = ONE,
+        *,
+        whose: str = CAPACITY,
     ) -> None:
         """Freeze the *named* resources (none named: instances) after a create sent at *sent_at* was refused for them.
 
         :param failing: the resources of a server that was accepted first and then failed; its removal is not new room.
         :param need: what the create needed.
+        :param whose: whose fault it is.
         """
         now, names = self._context.now(), {name: self._context.random() for name in list(named) or [INSTANCES]}
         actor.creates.windows.setdefault(pool_id, Window()).refused()
@@ -103,7 +107,10 @@ class Freezes:
             return {
                 **known,
                 **{
-                    name: self._refused(known.get(name), actor, name, text, now, jitter, sent_at, failing, need[name])
+                    name: replace(
+                        self._refused(known.get(name), actor, name, text, now, jitter, sent_at, failing, need[name]),
+                        owner=whose,
+                    )
                     for name, jitter in names.items()
                 },
             }

@@ -413,7 +413,7 @@ class Launches:
             return
         if error is not None:
             verdict = of_error(error, self._outcomes.seen_by(ongoing, now))
-            if verdict.owner == owner.CAPACITY:
+            if verdict.owner == owner.CAPACITY or FLOATING_IPS in verdict.resources:
                 self._without_address(ongoing, error, verdict, now, asked_at)
                 return
             failure = machine.failure_of(verdict, fault=False)
@@ -430,8 +430,9 @@ class Launches:
         """Make a launch wait with its server because no floating IP is left; freeze the pool for floating IPs."""
         launch = ongoing.launch
         counted, _unused = split(verdict.resources)
-        self._outcomes.quota_refused(ongoing, counted or [FLOATING_IPS], str(error), asked_at)
-        machine.address_refused(launch, str(error), now, self._context.random)
+        whose = verdict.owner
+        self._outcomes.quota_refused(ongoing, counted or [FLOATING_IPS], str(error), asked_at, whose=whose)
+        machine.address_refused(launch, str(error), now, self._context.random, whose)
         line = f"node {ongoing.node.id}: no floating IP is available, waiting: {error}"
         self._context.account.say(Trouble(line, **ongoing.subject))
         self._context.save(launch)

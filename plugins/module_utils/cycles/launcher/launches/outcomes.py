@@ -97,15 +97,17 @@ class Outcomes:
         text: str,
         sent_at: float,
         failing: Resources | None = None,
+        whose: str = owner.CAPACITY,
     ) -> None:
         """Freeze the *named* resources in the pool, as the cloud refused a call for them.
 
         :param failing: the resources of a server that was accepted first and then failed.
+        :param whose: whose fault it is.
         """
         self._context.account.refused += 1
         pool_id = pool_id_of(self._context, ongoing)
         need = size_of(ongoing.node)
-        self._gates.freezes.refuse(pool_id, ongoing.actor, named, text, sent_at, failing, need)
+        self._gates.freezes.refuse(pool_id, ongoing.actor, named, text, sent_at, failing, need, whose=whose)
 
     def count(self, ongoing: LaunchInProgress, what: int, now: float) -> None:
         """Count a server that was created, became a node, or was given up; say so when too many are given up."""

@@ -203,3 +203,26 @@ def test_floating_ips_that_are_used_up_are_asked_for_rarely_and_used_when_there_
         assert len(world.fulfilled) == left
         rooms[0] = 1000
         assert world.run(240, until=lambda: all(request in world.fulfilled for request in requests))
+
+
+def test_servers_wait_where_the_account_may_not_make_floating_ips():
+    with World(one_provider(), clouds={"east": {"direct": False}}) as world:
+        cloud = world.clouds["east"]
+        create, refused, allowed = cloud.create_floating_ip, [], [False]
+
+        def guarded(*args: Any, **more: Any) -> Any:
+            if not allowed[0]:
+                refused.append(world.agenda.now)
+                text = "POST /floatingips was answered with 403: rule:create_floatingip is disallowed by policy"
+                raise CloudRefused(text, call="POST /floatingips", status=403, error_type="PolicyNotAuthorized")
+            return create(*args, **more)
+
+        cloud.create_floating_ip = guarded  # type: ignore[method-assign]
+        cycle = world.start()
+        requests = [world.request("small") for _unused in range(3)]
+        world.run(300)
+        assert after_the_burst(refused) <= MOST and len(creates(cycle)) == 3, "no server is thrown away for it"
+        assert {world.store.own.read(f"waits/{request}")["owner"] for request in requests} == {"account"}
+        allowed[0] = True
+        assert world.run(240, until=lambda: all(request in world.fulfilled for request in requests))
+        assert len(creates(cycle)) == 3
