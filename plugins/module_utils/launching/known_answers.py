@@ -355,7 +355,7 @@ RULES = (
         owner.CLOUD,
         "not nova answered, but what stands before it, with a status that says nothing of the create",
         calls=SERVERS,
-        statuses=_these(404, 405, 406, 410, 421, 431),
+        statuses=_these(404, 405, 406, 410, 421, 426, 431),
         untyped=True,
     ),
     Rule(owner.ACCOUNT, "the account has no credit", statuses=_these(402), resource=CREATES),

@@ -208,7 +208,7 @@ def next_attempt(seconds: float | None) -> str:
     """Return the end of the sentence about a freeze or a breaker. A pause that is over is no pause of 0 s."""
     if seconds is None:
         return "next attempt in ? s"
-    return "an attempt is due or under way" if seconds < 0.5 else f"next attempt in {seconds:.0f} s"
+    return "an attempt is due or in progress" if seconds < 0.5 else f"next attempt in {seconds:.0f} s"
 
 
 def causes_first(documents: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -12,6 +13,8 @@ from urllib.parse import urlsplit
 from .json_values import Unreadable, wrong
 
 _CREDENTIAL = "applicationcredential"
+_TELLS_NOTHING = re.compile(r"requires authentication|not authorized to perform", re.IGNORECASE)
+"""What keystone says of most logins, so that nobody learns from it which part was wrong."""
 
 
 def checked_access(access: Any) -> Any:
@@ -27,6 +30,11 @@ def checked_access(access: Any) -> Any:
         raise Unreadable("the token has no catalog: the entry probably does not name a project")
     access.service_catalog.get_endpoints_data()
     return access
+
+
+def login_words(said: str) -> str:
+    """Return what keystone says of a login that it refuses (an expired password, a locked account); "" for nothing."""
+    return "" if not said or _TELLS_NOTHING.search(said) else f": {said.rstrip('.')}"
 
 
 def login_remedy(status: int, auth_type: str) -> str:

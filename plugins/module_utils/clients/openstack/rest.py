@@ -23,10 +23,12 @@ from .clouds import CloudEntry
 from .faults import (
     error_from_answer,
     error_without_answer,
+    message_of,
 )
 from .hops import (
     checked_access,
     login_remedy,
+    login_words,
     proxy_for,
     token_remedy,
 )
@@ -350,10 +352,12 @@ class Rest:
     def _login_refused(self, problem: Any) -> CloudError:
         """Return the error for a login that was answered with another status than success."""
         status = int(problem.http_status or 0)
+        body = getattr(problem.response, "text", "") or str(problem.message or "")
         if status in (401, 403, 404):
+            said = login_words(message_of(body, self._entry.secrets))
             return CloudAuthError(
                 f"provider {self._provider}: the cloud does not accept the login of {self._entry.where}"
-                f" ({status}): {login_remedy(status, self._entry.auth_type)}",
+                f" ({status}{said}): {login_remedy(status, self._entry.auth_type)}",
                 provider=self._provider,
                 call=LOGIN,
                 status=status,
@@ -362,7 +366,7 @@ class Rest:
             provider=self._provider,
             call=LOGIN,
             status=status,
-            body=getattr(problem.response, "text", "") or str(problem.message or ""),
+            body=body,
             headers=getattr(problem.response, "headers", None),
             secrets=self._entry.secrets,
         )

@@ -228,6 +228,7 @@ def test_the_fault_of_a_server_has_an_owner(text, whose, resources):
         (403, "Personality file path exceeds maximum 255", owner.UNKNOWN, ""),
         (404, "<html>404 page not found</html>", owner.CLOUD, ""),
         (405, "Method Not Allowed", owner.CLOUD, ""),
+        (426, "Upgrade Required", owner.CLOUD, ""),
         (406, "Version 2.93 is not supported by the API. Minimum is 2.1 and maximum is 2.90.", owner.CLOUD, ""),
         (300, "Multiple Choices", owner.CLOUD, ""),
         (504, "<html>Gateway Time-out</html>", owner.CLOUD, ""),

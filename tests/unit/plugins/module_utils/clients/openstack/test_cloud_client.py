@@ -113,6 +113,21 @@ def test_a_wrong_password_names_entry_and_file_but_not_the_password(cloud, make_
 
 
 @pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("The password is expired and needs to be changed for user: 5c.", "(401: The password is expired and needs"),
+        ("The account is locked for user: 5c.", "(401: The account is locked for user: 5c): correct"),
+        ("The request you have made requires authentication.", "(401): correct its credentials"),
+    ],
+)
+def test_a_login_that_is_refused_is_told_with_what_keystone_says_of_it(cloud, make_client, words: str, told: str):
+    cloud.on("POST", "/v3/auth/tokens", (401, {"error": {"code": 401, "title": "Unauthorized", "message": words}}))
+    with pytest.raises(CloudAuthError) as caught:
+        make_client().list_servers()
+    assert told in str(caught.value)
+
+
+@pytest.mark.parametrize(
     ("answer", "retry_after"),
     [((429, "slow down", {"Retry-After": "9"}), 9.0), ((503, "<html><body>Down</body></html>"), None)],
 )

@@ -277,7 +277,7 @@ def test_whatever_others_wrote_every_request_is_explained(path, data):
         ({"code": "frozen", "seconds": 24.0, "text": "w refused (403 in 7 s); next attempt in 24 s"}, "in 4 s"),
         (
             {"code": "breaker", "seconds": 5.0, "text": "launches failed; next try in 5 s"},
-            "attempt is due or under way",
+            "attempt is due or in progress",
         ),
         ({"code": "frozen", "seconds": "x", "text": "w refused; next attempt in 24 s"}, "in 24 s"),
         ({"code": "provider-trouble", "seconds": 24.0, "text": "it asks for a pause, in 24 s"}, "in 24 s"),
