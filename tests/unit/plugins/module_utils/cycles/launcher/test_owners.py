@@ -362,8 +362,22 @@ BAD_LABELS: dict[str, dict[str, Any]] = {
     "flavor": {"flavor-name": "tiny"},
     "network": {"networks": ["odd"]},
     "failing boots": {"flavor-name": "tiny"},
+    "key": {"key-name": "gone"},
+    "group": {"flavor-name": "tiny"},
+    "volume too small": {"flavor-name": "tiny"},
+    "full zone": {"flavor-name": "tiny"},
+    "vanished flavor": {"flavor-name": "tiny"},
+    "silent servers": {"flavor-name": "tiny"},
+    "endless builds": {"flavor-name": "tiny"},
 }
-"""What is wrong with a label of which nothing is wrong with the others. nova refuses the flavor and the network."""
+"""What is wrong with a label of which nothing is wrong with the others. nova refuses flavor, network and group."""
+TINY_FATES = {
+    "failing boots": Fate("ERROR", "odd", 5.0),
+    "volume too small": Fate("ERROR", "Size of specified image 8GB is larger than volume size 1GB.", 5.0),
+    "silent servers": Fate(reachable=False),
+    "endless builds": Fate("BUILD"),
+}
+"""What becomes of the servers of that label."""
 BAD_TENANTS = {
     "long name": "t" * 300,
     "words that no rule knows": "strange",
@@ -382,6 +396,7 @@ def spoil(world: World, bad: str) -> None:
     refusals = {
         "flavor": lambda spec: refusing("Odd flavor")() if spec.flavor_id == "f0" else None,
         "network": lambda spec: refusing("Odd network")() if odd.id in spec.network_ids else None,
+        "group": lambda spec: refusing("Security group web not found.")() if spec.flavor_id == "f0" else None,
         "words that no rule knows": lambda spec: refusing("Odd")() if spec.metadata["tenant"] == "strange" else None,
         "forbidden by a proxy": lambda spec: (
             refusing("Request blocked", 403)() if spec.metadata["tenant"] == "blocked" else None
@@ -391,8 +406,13 @@ def spoil(world: World, bad: str) -> None:
     refusals["forbidden for all labels"] = refusals["forbidden by a proxy"]
     if bad in refusals:
         guard(world, refusals[bad])
-    if bad == "failing boots":
-        cloud.fate = lambda machine: Fate("ERROR", "odd", 5.0) if machine.flavor.name == "tiny" else Fate()
+    if bad in TINY_FATES:
+        cloud.fate = lambda machine: TINY_FATES[bad] if machine.flavor.name == "tiny" else Fate()
+    if bad == "full zone":
+        full = (cloud.zones[0], "tiny")
+        cloud.fate = lambda one: Fate("ERROR", NO_HOST, 2.0) if (one.az, one.flavor.name) == full else Fate()
+    if bad == "vanished flavor":
+        world.agenda.after(100.0, lambda: setattr(cloud, "flavors", FLAVORS))
 
 
 def crowd(bad: str) -> list[float]:
