@@ -56,10 +56,11 @@ class BesideRun(RealRun):
         self.stock.configure(tls, CHROOT, [_cloud(), machines(*stack.enter_context(sshd(self.stock.folder)))])
         self.stock.start()
         # Before a launcher has ever registered for them, nobody knows that its labels will be offered.
-        eventually(lambda: {CLOUD, MACHINES} <= self._registered(), PATIENCE)
+        eventually(lambda: set(WHOSE) <= self._registered(), PATIENCE)
 
     def _registered(self) -> set[str]:
-        """The providers of all registered pools."""
+        """Let cycles begin; the providers of all registered pools."""
+        self._tend()
         found = set()
         with suppress(NoNodeError):
             for name in self._stranger.get_children(POOLS):

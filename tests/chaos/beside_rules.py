@@ -18,6 +18,7 @@ from tests.chaos.history import (
     CREATE,
     DELETE,
     NODES,
+    OWN,
     REQUESTS,
     Change,
     Event,
@@ -198,8 +199,12 @@ class OneRequestBeside(OneRequest):
             super().after(event, tree)
 
 
-class EndedBeside(Ended):
-    """We tell why a request has failed that we could serve; Nodepool's launcher tells nobody."""
+class EndedBeside(Ended, _Sided):
+    """We tell why a request has failed that we could serve; Nodepool's launcher tells nobody.
+
+    When Nodepool's launcher is the last that declines, it ends the request, and what we have stored of our own declines
+    tells why.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -208,6 +213,11 @@ class EndedBeside(Ended):
 
     def after(self, event: Event, tree: Tree) -> None:
         super().after(event, tree)
+        request = record_of(event.path, REQUESTS) if isinstance(event, Change) else None
+        if request is not None and isinstance(event, Change) and self._failed.get(request) is event:
+            declines = tree.document(f"{OWN}/declines/{request}")
+            if declines is not None and self.side(event) == THEIRS:
+                self._told.setdefault(request, declines)
         if event in self._configured[-1:]:
             self._ours |= {label for _most, offered in self._configured[-1].pools.values() for label in offered}
 

@@ -172,6 +172,17 @@ def test_a_lapse_that_was_over_excuses_nothing():
     assert len(wrong) == 1 and theirs == []
 
 
+@pytest.mark.parametrize("told", [True, False])
+def test_when_nodepool_is_the_last_to_decline_our_stored_declines_tell_why(told):
+    story = asked("small")
+    if told:
+        reasons = [{"code": "too-large-for-pool", "where": "east/main"}]
+        story.put(OURS, CREATE, f"/nodepool/stackci/declines/{REQUEST}", reasons=reasons)
+    story.request(THEIRS, SET, "failed", "small", declined_by=[OUR_POOL, THEIR_POOL])
+    wrong, theirs = story.judged()
+    assert {text.partition(":")[0] for text in wrong} == (set() if told else {"ended"}) and theirs == []
+
+
 def test_a_request_that_nobody_has_the_labels_for_fails():
     story = asked("small", "theirs")
     story.request(THEIRS, SET, "failed", "small", "theirs", declined_by=[OUR_POOL, THEIR_POOL])
