@@ -104,6 +104,11 @@ providers:
           ends. Empty while no launcher acts.
       type: list
       elements: str
+    stood_by_age:
+      description:
+        - Seconds, to five minutes, since another launcher of this collection stood by for the provider; null if none
+          ever did.
+      type: float
     draining:
       description: Whether the provider has left the configuration or moved, and its last nodes are still in use.
       type: bool
@@ -272,6 +277,7 @@ providers:
       acting: true
       acted_for_by: [launcher1]
       standing_by: [launcher2]
+      stood_by_age: 12.1
       health: {state: ok, text: null, age: null, owner: null}
       reading_age: 12.1
       nodes: {building: 1, ready: 3}

@@ -22,6 +22,8 @@ from .providers import PROVIDERS
 from .request_troubles import request_troubles, with_requests
 from .unused_files import unused_files, wrong_clocks
 
+MISSED_AFTER, MISSED_FOR = 1800.0, 86400.0
+"""Seconds without another launcher after which it is missed, and for which, as in the alert ``NodepoolNoStandby``."""
 _GATE_SAYS = {REJECTED: "is rejected", INCONCLUSIVE: "is not decided", FLAKY: "passed after a failure"}
 Rows = Sequence[Mapping[str, Any]]
 
@@ -85,6 +87,10 @@ def _of_providers(reading: TreeReading, providers: Rows) -> Iterator[dict[str, A
         name = row["name"]
         if not row["acting"] and row["configured"] and not row["acted_for_by"]:
             yield row_about("no-launcher", name, "no launcher serves this provider", provider=name)
+        missed = row["stood_by_age"]
+        if row["acting"] and not row["standing_by"] and missed is not None and MISSED_AFTER < missed < MISSED_FOR:
+            told = f"no other launcher has stood by for it for {span(missed)}"
+            yield row_about("no-standby", name, told, provider=name)
         health = row["health"]
         if health is not None and health["state"] != "ok":
             yield row_about(

@@ -100,6 +100,12 @@ CAUSES: Mapping[str, Cause] = {
         ("timedatectl", "status"),
         "Freezes, breakers, health",
     ),
+    "no-standby": Cause(
+        WARN,
+        "start the launcher of the other host, or see why it ended; nobody takes over when this one ends",
+        ("systemctl", "status", "nodepool-launcher"),
+        "Launchers on several hosts",
+    ),
     "wasted": Cause(WARN, "see why the servers of one failed node were given up", _JOURNAL, "Whose fault a failure is"),
     "flapping": Cause(
         WARN,

@@ -110,6 +110,7 @@ def _provider_row(
         "acting": locked,
         "acted_for_by": hosts,
         "standing_by": _standing_by(name, text(fields.read("host")), reading) if locked else [],
+        "stood_by_age": age(seconds(fields.read("stood_by")), now),
         "draining": reading.one(f"{DRAIN}/{name}") is not None,
         "health": _health(health, now),
         "reading_age": (read_at := age(seconds((reading_of or {}).get("at")), now)),

@@ -83,6 +83,10 @@ class Assignments:
         acting = {host for name in self._targets if (host := self._live.holder(name)) in self._hosts}
         return self._only_host or self._live.host == min(acting, default=self._live.host)
 
+    def stands_by(self, provider: str) -> bool:
+        """Return True if a launcher on another host could act for the provider."""
+        return any(provider in one.wants for host, one in self._hosts.items() if host != self._live.host)
+
     def follow(self, wants: Collection[str], now: float, *, ready: bool, ends_at: float = float("inf")) -> None:
         """Register this cycle, and compute who must act; called once per pass.
 

@@ -16,6 +16,8 @@ from ....model.stored import BadDocument, is_number
 
 MOST_IMAGES = 50
 """Images of which it is remembered when a server of them last answered."""
+STANDBY_EVERY = 300.0
+"""Seconds between two notes that a launcher stands by: each is a write of the provider's document."""
 
 
 class Experience:
@@ -26,6 +28,7 @@ class Experience:
     :ivar harvest: how many servers became nodes lately.
     :ivar calls: calls of the API in the last hour, and those that failed.
     :ivar answered: id of an image → UNIX time at which a server of it last answered.
+    :ivar stood_by: UNIX time at which another launcher last stood by, to STANDBY_EVERY seconds; None if none ever did.
     :ivar reading: limits and the usage of others when they were read last, for operators.
     """
 
@@ -36,11 +39,17 @@ class Experience:
         self.harvest = Harvest()
         self.calls = CallShares()
         self.answered: dict[str, float] = {}
+        self.stood_by: float | None = None
         self._gone: deque[dict[str, Any]] = deque(maxlen=SAMPLES)
 
     def node_gone(self, pool: str | None, now: float) -> None:
         """Note that a node and its server are deleted: the rate of deletions shows how long requests wait for room."""
         self._gone.append({"pool": pool, "at": round(now, 1)})
+
+    def stands_by(self, now: float) -> None:
+        """Note that another launcher stands by for the provider."""
+        if self.stood_by is None or not 0 <= now - self.stood_by < STANDBY_EVERY:
+            self.stood_by = round(now, 1)
 
     def image_answered(self, image: str, now: float) -> None:
         """Note that a server of the image answers: the image is good, whatever its next server does."""
@@ -59,6 +68,7 @@ class Experience:
             "harvest": self.harvest.document(),
             "calls": self.calls.document(),
             "answered": dict(self.answered),
+            "stood_by": self.stood_by,
         }
 
     def learn(self, document: Mapping[str, Any]) -> None:
@@ -71,6 +81,8 @@ class Experience:
         self.reading = document.get("reading")
         self.harvest.learn(document.get("harvest"))
         self.calls.learn(document.get("calls"))
+        stood_by: Any = document.get("stood_by")
+        self.stood_by = float(stood_by) if is_number(stood_by) else None
         answered = document.get("answered")
         kept = list(answered.items())[-MOST_IMAGES:] if isinstance(answered, dict) else []
         self.answered = {image: float(at) for image, at in kept if isinstance(image, str) and is_number(at)}

@@ -20,6 +20,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.image_r
     deletion_row,
     images_result,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.last_state import with_age
 from ansible_collections.stackci.nodepool.plugins.modules import dib_image_info, image_info
 from tests.support.documented import differences
 from tests.support.image_views import NOW, THEM, US, build, build_id, config, files, upload, view
@@ -152,11 +153,11 @@ def test_a_row_for_each_deletion(seen):
 
 
 def test_the_results_are_as_documented(seen):
-    assert differences(dib_image_info.RETURN, builds_result(seen, ()), check=False) == []
-    assert differences(image_info.RETURN, images_result(seen, (), ()), check=False) == []
+    assert differences(dib_image_info.RETURN, with_age(None, None, builds_result(seen, ())), check=False) == []
+    assert differences(image_info.RETURN, with_age(None, None, images_result(seen, (), ())), check=False) == []
     empty = view(config(["debian"]), files=None, builder_id="")
-    assert differences(dib_image_info.RETURN, builds_result(empty, ()), check=False) == []
-    assert differences(image_info.RETURN, images_result(empty, (), ()), check=False) == []
+    assert differences(dib_image_info.RETURN, with_age(None, None, builds_result(empty, ())), check=False) == []
+    assert differences(image_info.RETURN, with_age(None, None, images_result(empty, (), ())), check=False) == []
 
 
 def test_what_the_cloud_cannot_make_servers_of_is_not_current(seen):

@@ -266,6 +266,13 @@ TRIAL = {
         "timedatectl status",
         {f"{paths.OWN}/heartbeats/l-0": {"hostname": "launcher1", "cycle": "launcher", "clock_ahead": -3725}},
     ),
+    "the other launcher's host is gone": Trouble(
+        "no-standby",
+        ("cloud-fra", "no other launcher has stood by for it for 40 min"),
+        "start the launcher of the other host",
+        "systemctl status nodepool-launcher",
+        {FRA: {"stood_by": NOW - 2400}},
+    ),
     "most servers are given up before they are nodes": Trouble(
         "wasted",
         ("cloud-fra", "20 servers created, 2 ready, 17 given up in ten minutes"),

@@ -16,6 +16,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.o
     MOVE_EVERY,
     PATIENCE,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.provider.experience import STANDBY_EVERY
 from tests.support.effort import first
 from tests.support.memory_zookeeper import SESSION_TIMEOUT
 from tests.support.world import Habit, World, label, provider_document, site
@@ -107,6 +108,30 @@ def test_a_dead_host_is_replaced_when_its_session_ends_and_gets_its_share_back(w
     assert world.run(SESSION_TIMEOUT + 2, lambda: shares(*cycles[1:]) == [3, 3])
     cycles[0] = world.start(host="a")
     assert even(world, *cycles)
+
+
+def stood_by(cycle):
+    return {name: actor.experience.stood_by for name, actor in cycle.context.actors.items()}
+
+
+def test_the_last_launcher_knows_since_when_nobody_stands_by(world):
+    cycles = [world.start(host=host) for host in HOSTS[:2]]
+    assert world.run(60, lambda: shares(*cycles) == [3, 3])
+    world.run(STANDBY_EVERY)
+    cycles[0].kill()
+    killed = world.agenda.now
+    assert world.run(SESSION_TIMEOUT + 2, lambda: shares(cycles[1]) == [6])
+    world.run(3 * STANDBY_EVERY)
+    known = stood_by(cycles[1])
+    assert known.keys() == set(PROVIDERS)
+    assert all(at is not None and killed - STANDBY_EVERY <= at <= killed + SESSION_TIMEOUT for at in known.values())
+
+
+def test_nobody_is_missed_where_nobody_ever_stood_by(world):
+    alone = world.start(host="a")
+    assert world.run(60, lambda: shares(alone) == [6])
+    world.run(3 * STANDBY_EVERY)
+    assert set(stood_by(alone).values()) == {None}
 
 
 def test_a_host_that_is_stopped_is_replaced_at_once(world):

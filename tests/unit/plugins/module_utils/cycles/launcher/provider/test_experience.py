@@ -9,6 +9,7 @@ import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.provider.experience import (
     MOST_IMAGES,
+    STANDBY_EVERY,
     Experience,
     learned_before,
 )
@@ -23,6 +24,7 @@ def test_the_next_cycle_knows_what_was_learned():
     before.node_gone("main", 100.04)
     before.reading = {"at": 99.0}
     before.image_answered("img-1", 98.04)
+    before.stands_by(97.04)
     after.learn(learned_before(before.document()))
     assert after.document() == before.document()
     assert after.document()["gone"] == [{"pool": "main", "at": 100.0}]
@@ -34,6 +36,21 @@ def test_the_images_that_answered_last_are_kept():
         known.image_answered(f"img-{number}", float(number))
     known.image_answered("img-50", 200.0)
     assert list(known.answered.items())[-1] == ("img-50", 200.0) and len(known.answered) == MOST_IMAGES
+
+
+def test_a_standby_is_noted_once_in_a_while_also_when_the_clock_was_set_back():
+    known, noted = Experience(), []
+    for moment in (1000.04, 1001.0, 1000.0 + STANDBY_EVERY, 1000.1 + STANDBY_EVERY, 500.0):
+        known.stands_by(moment)
+        noted.append(known.document()["stood_by"])
+    assert noted == [1000.0, 1000.0, 1000.0 + STANDBY_EVERY, 1000.0 + STANDBY_EVERY, 500.0]
+
+
+@pytest.mark.parametrize("odd", [None, "soon", ["main"], float("nan"), True])
+def test_a_standby_that_makes_no_sense_never_was(odd):
+    known = Experience()
+    known.learn({"stood_by": odd})
+    assert known.stood_by is None
 
 
 @pytest.mark.parametrize("odd", [None, "soon", 5, {"pool": "main"}, ["main", 7, None]])
