@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -84,3 +84,11 @@ class PoolComponent(Document):
     def is_ours(self) -> bool:
         """True for a pool of this collection's launchers, False for one of Nodepool's."""
         return self.id.startswith(OUR_POOLS)
+
+
+def stock_providers(pools: Iterable[PoolComponent]) -> dict[str, str]:
+    """Return the providers that launchers of Nodepool work on, each with the host name of its launcher.
+
+    :param pools: the registered pools of all launchers.
+    """
+    return {pool.provider_name or "": pool.hostname or "another host" for pool in pools if not pool.is_ours}

@@ -30,7 +30,7 @@ from ..model.node import Node
 from ..model.resources import ORDER
 from ..reporting.info.fields import refuse_unknown
 from ..reporting.info.names import LAUNCHERS, known_names
-from .arguments import NAMES, TREE_ARGUMENTS, load
+from .arguments import NAMES, TREE_ARGUMENTS, load, warn_of_other_drivers
 
 IDS: dict[str, Any] = {"type": "list", "elements": "str", "required": True, "aliases": ["id"]}
 NODE_ARGUMENTS: dict[str, Any] = {
@@ -125,6 +125,7 @@ def _opened(module: AnsibleModule) -> Iterator[tuple[NodepoolConfig, TreeReading
     reading = read_tree(config.zookeeper, LAUNCHERS)
     with closing(Store(config.zookeeper)) as store:
         store.open(watch=not module.check_mode)
+        warn_of_other_drivers(module, config, store.components.pools())
         yield config, reading, store
 
 

@@ -14,6 +14,8 @@ from ansible.module_utils.basic import AnsibleModule
 from ..clients.state_folder import default_folder
 from ..cycles.frame.config_source import read_by_hand
 from ..cycles.frame.cycle_options import ConfigOptions
+from ..model.component import PoolComponent, stock_providers
+from ..model.config.drivers import is_of_other_driver, still_told
 from ..model.config.types import NodepoolConfig
 from ..model.errors import ConfigError
 
@@ -64,6 +66,8 @@ MORE_THAN_ZERO = {"api_timeout": "seconds", "hook_timeout": "seconds", "weight":
 def load(module: AnsibleModule, *, former: bool = True) -> NodepoolConfig:
     """Return the configuration; its problems become warnings of the module.
 
+    Only :func:`warn_of_other_drivers` tells of providers of other drivers: call it when the tree was read.
+
     :param former: True to use the last valid configuration of this host while the files cannot be used.
     :raises ConfigError: the configuration cannot be used; it has all problems.
     """
@@ -78,8 +82,19 @@ def load_with_problems(module: AnsibleModule, *, former: bool = True) -> tuple[N
     options = ConfigOptions(**{name: module.params[name] for name in TREE_ARGUMENTS})
     config, problems = read_by_hand(options, check=not former)
     for warning in config.warnings:
-        module.warn(warning)
+        if not is_of_other_driver(warning):
+            module.warn(warning)
     return config, problems
+
+
+def warn_of_other_drivers(module: AnsibleModule, config: NodepoolConfig, pools: Iterable[PoolComponent] = ()) -> None:
+    """Warn of the providers of other drivers, after *load*, except those that launchers of Nodepool work on.
+
+    :param pools: the registered pools; none when the module does not read the tree.
+    """
+    for warning in still_told(config.warnings, stock_providers(pools)):
+        if is_of_other_driver(warning):
+            module.warn(warning)
 
 
 def options_of(kind: type[Options], params: Mapping[str, Any], problems: Iterable[str] = (), **others: Any) -> Options:

@@ -13,7 +13,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ..clients.config_file import read_source, settings_beside
 from ..reporting.info.config import DEFAULT, setting_rows
 from ..reporting.info.fields import refuse_unknown
-from .arguments import NAMES, TREE_ARGUMENTS, load
+from .arguments import NAMES, TREE_ARGUMENTS, load, warn_of_other_drivers
 
 CONFIG_INFO_ARGUMENTS: dict[str, Any] = {
     **TREE_ARGUMENTS,
@@ -29,6 +29,7 @@ def show(module: AnsibleModule) -> dict[str, Any]:
     """
     params = module.params
     config = load(module, former=False)
+    warn_of_other_drivers(module, config)
     secure = read_source(params["secure_config"], secret=True) if params["secure_config"] else None
     own = params["settings"] or settings_beside(params["config"])
     settings = read_source(own, ours=True) if os.path.lexists(own) else None

@@ -25,7 +25,7 @@ from ..model.build_verdict import BuildVerdict
 from ..model.errors import ConfigError
 from ..model.lease_until import seconds_until
 from ..model.node import Node
-from .arguments import TREE_ARGUMENTS, load
+from .arguments import TREE_ARGUMENTS, load, warn_of_other_drivers
 
 DIB_IMAGE_ARGUMENTS: dict[str, Any] = {
     **TREE_ARGUMENTS,
@@ -43,6 +43,7 @@ def dib_image(module: AnsibleModule) -> dict[str, Any]:
     decision = _decision(module.params, now)
     with closing(Store(config.zookeeper)) as store:
         store.open(watch=not module.check_mode)
+        warn_of_other_drivers(module, config, store.components.pools())
         outcome = decide(store, decision, now, check=module.check_mode)
     return _result(decision, outcome, now)
 

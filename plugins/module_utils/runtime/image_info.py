@@ -34,6 +34,7 @@ from .arguments import (
     NAMES,
     load,
     options_of,
+    warn_of_other_drivers,
 )
 from .last_state import LAST_STATE_ARGUMENTS, last_state, with_age
 
@@ -110,6 +111,7 @@ def _view(module: AnsibleModule, counts: dict[str, LaunchCounts] | None = None) 
         except StoreUnreachable as problem:
             tree, aged = last_state(config, problem)
             store.show(tree)
+        warn_of_other_drivers(module, config, store.components.pools())
         view = view_images(store, config, now=time.time(), provider_formats=formats, files=files, builder_id=builder_id)
         if counts is not None:
             for name in store.own.children(LAUNCH_COUNTS):

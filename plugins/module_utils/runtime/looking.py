@@ -27,7 +27,7 @@ from ..reporting.info.fields import refuse_unknown
 from ..reporting.info.labels import label_rows
 from ..reporting.info.lease_rows import ROOT as LEASES
 from ..reporting.info.lease_rows import lease_rows, paths_of
-from ..reporting.info.names import KINDS, LAUNCHERS, known_names
+from ..reporting.info.names import KINDS, LAUNCHERS, known_names, registered_pools
 from ..reporting.info.node_rows import (
     NodeFilter,
     gone_life,
@@ -41,7 +41,7 @@ from ..reporting.info.request_rows import (
     RequestFilter,
     request_rows,
 )
-from .arguments import NAMES, TREE_ARGUMENTS, load
+from .arguments import NAMES, TREE_ARGUMENTS, load, warn_of_other_drivers
 from .last_state import LAST_STATE_ARGUMENTS, last_state, with_age
 from .unusable_labels import OFFERS_ARGUMENTS, unusable_labels
 
@@ -79,6 +79,7 @@ LEASE_INFO_ARGUMENTS: dict[str, Any] = {**VIEW_ARGUMENTS, "names": NAMES, "provi
 
 
 def read_tree(
+    module: AnsibleModule,
     config: NodepoolConfig,
     roots: Iterable[str],
     more: Callable[[TreeReading], Iterable[str]] = lambda _reading: (),
@@ -87,16 +88,19 @@ def read_tree(
     """Read the tree as :func:`clients.zookeeper.tree_reading.read_tree` does, in a process that ends with its result.
 
     While ZooKeeper cannot be reached, return the last state that is kept on this host; ``aged`` of the reading is set.
+    Warn of the providers of other drivers that no launcher works on; *roots* has the registrations.
 
     The garbage collector is switched off: it would visit the whole tree again and again, which takes a fifth of the
     time, and would find nothing.
     """
     gc.disable()
     try:
-        return tree_reading.read_tree(config.zookeeper, roots, more, **how)
+        reading = tree_reading.read_tree(config.zookeeper, roots, more, **how)
     except StoreUnreachable as problem:
         tree, aged = last_state(config, problem)
-        return TreeReading(tree, lasting=how.get("lasting", False), aged=aged)
+        reading = TreeReading(tree, lasting=how.get("lasting", False), aged=aged)
+    warn_of_other_drivers(module, config, registered_pools(reading))
+    return reading
 
 
 def tree_result(module: AnsibleModule, reading: TreeReading, result: dict[str, Any]) -> dict[str, Any]:
@@ -142,7 +146,7 @@ def node_info(module: AnsibleModule) -> dict[str, Any]:
         names = known_names("provider", config, reading)
         return [*launches, *(path for node_id in ids for path in tombstone_paths(node_id, names))]
 
-    reading = read_tree(config, (paths.NODES, *LAUNCHERS), single)
+    reading = read_tree(module, config, (paths.NODES, *LAUNCHERS), single)
     now = time.time()
     gone = {node_id: found for node_id in ids if (found := tombstone(node_id, config, reading)) is not None}
     refuse_unknown("ids", ids, [*reading.names(paths.NODES), *gone], f"{place(reading)} has no node")
@@ -179,7 +183,7 @@ def request_info(module: AnsibleModule) -> dict[str, Any]:
         return [launch_path(node.name) for request_id in ids for node in nodes_of(reading, request_id)]
 
     roots = (paths.REQUESTS, *LAUNCHERS, *(explain.ROOTS if ids else (WAITS,)))
-    reading = read_tree(config, roots, launches, lasting=bool(ids))
+    reading = read_tree(module, config, roots, launches, lasting=bool(ids))
     now = time.time()
     refuse_unknown("ids", ids, reading.names(paths.REQUESTS), f"{place(reading)} has no request")
     refuse_unknown_names(module, config, reading)
@@ -194,7 +198,7 @@ def request_info(module: AnsibleModule) -> dict[str, Any]:
 def provider_info(module: AnsibleModule) -> dict[str, Any]:
     """Return providers with their pools."""
     config, asked = load(module), module.params["providers"]
-    reading = read_tree(config, (*providers.ROOTS, *LAUNCHERS), locks=())
+    reading = read_tree(module, config, (*providers.ROOTS, *LAUNCHERS), locks=())
     refuse_unknown_names(module, config, reading)
     rows = provider_rows(config, reading, time.time())
     shown = [row for row in rows if not asked or row["name"] in asked]
@@ -205,7 +209,7 @@ def provider_info(module: AnsibleModule) -> dict[str, Any]:
 def label_info(module: AnsibleModule) -> dict[str, Any]:
     """Return labels with their pools, nodes and requests."""
     config, asked, offering = load(module), module.params["labels"], set(module.params["providers"])
-    reading = read_tree(config, (*labels.ROOTS, *LAUNCHERS), locks=labels.LOCKS)
+    reading = read_tree(module, config, (*labels.ROOTS, *LAUNCHERS), locks=labels.LOCKS)
     refuse_unknown_names(module, config, reading)
     rows = label_rows(config, reading, time.time())
 
@@ -223,7 +227,7 @@ def label_info(module: AnsibleModule) -> dict[str, Any]:
 def lease_info(module: AnsibleModule) -> dict[str, Any]:
     """Return leases with their nodes and requests."""
     config, asked, where = load(module), module.params["names"], set(module.params["providers"])
-    reading = read_tree(config, (LEASES, *LAUNCHERS), paths_of)
+    reading = read_tree(module, config, (LEASES, *LAUNCHERS), paths_of)
     rows = lease_rows(reading, time.time(), config.max_hold_age)
     refuse_unknown("names", asked, (row["name"] for row in rows), "there is no lease")
     refuse_unknown_names(module, config, reading)

@@ -52,7 +52,7 @@ def status(module: AnsibleModule) -> dict[str, Any]:
 
     alone = name is not None
     locks = paths.LOCKED if alone else screen.LOCKS
-    reading = read_tree(config, screen.roots_of(config), launches, locks=locks, lasting=alone)
+    reading = read_tree(module, config, screen.roots_of(config), launches, locks=locks, lasting=alone)
     now = time.time()
     if name is None:
         lines = screen.status_lines(config, reading, now, width, problems)

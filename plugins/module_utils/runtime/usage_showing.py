@@ -36,7 +36,7 @@ def usage_info(module: AnsibleModule) -> dict[str, Any]:
     if params["days"] < 1:
         raise ConfigError([f"days: {params['days']} is less than 1"])
     first, last = _period(now, params)
-    reading = read_tree(config, (*ROOTS, *LAUNCHERS), locks=(), moves=MOVES)
+    reading = read_tree(module, config, (*ROOTS, *LAUNCHERS), locks=(), moves=MOVES)
     used = usage_by_day(reading, now)
     wanted = {name: params[option] for name, option in PLURALS.items()}
     chosen = {day: only(usage, wanted) for day, usage in used.days.items() if first <= day <= last}

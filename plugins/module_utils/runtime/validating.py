@@ -15,7 +15,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ..clients.zookeeper.store import Store
 from ..cycles.by_hand.validate_image import Wish, choose, log_of, validate
 from ..model.errors import ConfigError
-from .arguments import PROGRESS_ARGUMENTS, TREE_ARGUMENTS, load
+from .arguments import PROGRESS_ARGUMENTS, TREE_ARGUMENTS, load, warn_of_other_drivers
 from .progress import Progress
 
 IMAGE_VALIDATE_ARGUMENTS: dict[str, Any] = {
@@ -53,9 +53,11 @@ def image_validate(module: AnsibleModule) -> dict[str, Any]:
     )
     provider, label = choose(config, wish)
     if module.check_mode:
+        warn_of_other_drivers(module, config)
         return {"changed": True, "image": wish.image, "provider": provider, "label": label}
     with closing(Store(config.zookeeper)) as store:
         store.open()
+        warn_of_other_drivers(module, config, store.components.pools())
         found = validate(store, config, wish, say=Progress(params["progress_file"]).line)
     return {
         "changed": True,

@@ -20,6 +20,7 @@ from ...model.cloud import (
 )
 from ...model.errors import CloudError
 from ..frame.config_source import config_by_hand
+from ..frame.config_warnings import config_warnings
 from ..frame.cycle_options import ConfigOptions, with_providers
 from ..frame.tree_identity import site_of
 
@@ -46,7 +47,7 @@ def alien_images(options: AlienOptions) -> dict[str, Any]:
     left_out: dict[str, str] = {}
     with closing(Store(config.zookeeper)) as store:
         store.open(watch=False, roots=paths.IMAGE_ROOTS, locks=())
-        site = site_of(store, create=False)
+        site, warnings = site_of(store, create=False), config_warnings(config, store)
         known = {upload.external_id for name in store.images.names() for upload in store.images.uploads(name)}
         for name in options.providers or sorted(config.providers):
             try:
@@ -55,7 +56,7 @@ def alien_images(options: AlienOptions) -> dict[str, Any]:
             except CloudError as error:
                 left_out[name] = str(error)
     told = [f"provider {name} is skipped: {why}" for name, why in left_out.items()]
-    return {"changed": False, "images": rows, "left_out": left_out, "warnings": [*config.warnings, *told]}
+    return {"changed": False, "images": rows, "left_out": left_out, "warnings": [*warnings, *told]}
 
 
 def alien_rows(provider: str, images: Iterable[Image], known: Iterable[str | None], site: str) -> list[dict[str, Any]]:

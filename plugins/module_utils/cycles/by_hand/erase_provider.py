@@ -21,6 +21,7 @@ from ...sweeping.provider_records import (
     own_documents,
     reasons_of,
 )
+from ..frame.config_warnings import config_warnings
 from ..frame.cycle_options import ConfigOptions
 
 
@@ -52,7 +53,10 @@ def _erase(store: Store, config: NodepoolConfig, name: str, *, force: bool, chec
         "configured": _configured(config, name),
         "erased": erased,
         "diff": {"before": "".join(f"{path}\n" for path in erased), "after": "", "before_header": f"provider {name}"},
-        "warnings": [*config.warnings, *(f"provider {name} is erased despite this: {reason}" for reason in reasons)],
+        "warnings": [
+            *config_warnings(config, store),
+            *(f"provider {name} is erased despite this: {reason}" for reason in reasons),
+        ],
     }
     if reasons and not force:
         refused = {**result, "changed": False, "erased": []}

@@ -42,6 +42,7 @@ from ..builder.context.observe_images import (
     provider_formats,
 )
 from ..frame.config_source import config_by_hand
+from ..frame.config_warnings import config_warnings
 from ..frame.tree_identity import site_of
 
 _ROUNDS = 5
@@ -67,9 +68,9 @@ def set_flags(options: BuildOptions, *, request: bool, pause: bool | None, check
     changed: list[str] = []
     before: list[str] = []
     after: list[str] = []
-    warnings = list(config.warnings)
     with closing(Store(config.zookeeper)) as store:
         store.open(watch=not check)
+        warnings = config_warnings(config, store)
         for name in names:
             asked = request and _request(store, name, config, check)
             turned = pause is not None and _pause(store, name, pause, check)
@@ -136,6 +137,7 @@ def clear_away(
         abandoned = [build.id for build in abandoned_builds(view)]
         if not check:
             abandoned = fail_abandoned(store, view, view.now, progress)
+        warnings = config_warnings(config, store)
     return {
         "changed": bool(left or cleared or abandoned),
         "ended": "check" if check else "done",
@@ -145,7 +147,7 @@ def clear_away(
             [f"build {leftover.build_id}: remove what it left on this machine" for leftover in left]
             + [f"build {build_id}: mark as failed; no builder is working on it" for build_id in abandoned]
         ),
-        "warnings": list(config.warnings),
+        "warnings": warnings,
     }
 
 
@@ -181,7 +183,7 @@ def delete_build(
                 lines += _remove_what_can_go(store, config, options, build_id, clock)
         result |= {"changed": bool(lines), "ended": "check" if check else "done", "diff": _diff(lines)}
         result["state"] = _state_of(store, build) if not check else (build.state if build else "absent")
-        result["warnings"] = list(config.warnings)
+        result["warnings"] = config_warnings(config, store)
         return result
 
 

@@ -30,6 +30,7 @@ from ...model.errors import ConfigError, StoreError
 from ...model.lines import amount
 from ...model.zuul.zuul_names import ZuulProject
 from ..frame.config_source import config_by_hand
+from ..frame.config_warnings import config_warnings
 from ..frame.cycle_options import ConfigOptions
 
 LARGEST_EXPORT = 512 * 1024 * 1024
@@ -46,7 +47,7 @@ def export_images(options: ConfigOptions, path: str, *, force: bool, check: bool
     :raises StoreError: ZooKeeper has no record, but the file has some.
     """
     config = config_by_hand(options, check=check)
-    data, left_out = _stored(config)
+    data, left_out, warnings = _stored(config)
     before = _content(path)
     if before and not data and not force:
         raise StoreError(
@@ -56,7 +57,7 @@ def export_images(options: ConfigOptions, path: str, *, force: bool, check: bool
     changed = before != data or not is_private(path)
     if changed and not check:
         write_private(path, json.dumps(data))
-    return _result(config.warnings, counts(data), changed, before or {}, data, path, left_out)
+    return _result(warnings, counts(data), changed, before or {}, data, path, left_out)
 
 
 def export_for_zuul(
@@ -73,6 +74,7 @@ def export_for_zuul(
     with closing(Store(config.zookeeper)) as store:
         store.open(watch=False)
         data, left_out = image_data(store.raw_images.read())
+        warnings = config_warnings(config, store)
         verdicts = {name: store.verdicts.of_image(name) for name in store.images.names()}
     document, unknown = zuul_image_data(data, config, project, verdicts, now=time.time())
     before = _zuul_content(path) or {}
@@ -85,17 +87,17 @@ def export_for_zuul(
     if changed and not check:
         write_private(path, json.dumps(document))
     was, will = _by_id(before), _by_id(document)
-    return _result(config.warnings, zuul_counts(document), changed, was, will, path, [*left_out, *unknown])
+    return _result(warnings, zuul_counts(document), changed, was, will, path, [*left_out, *unknown])
 
 
 def _by_id(document: Mapping[str, list[dict[str, Any]]]) -> dict[str, str]:
     return {str(one["uuid"]): json.dumps(one) for part in document.values() for one in part if "uuid" in one}
 
 
-def _stored(config: NodepoolConfig) -> tuple[dict[str, str], list[str]]:
+def _stored(config: NodepoolConfig) -> tuple[dict[str, str], list[str], list[str]]:
     with closing(Store(config.zookeeper)) as store:
         store.open(watch=False)
-        return image_data(store.raw_images.read())
+        return *image_data(store.raw_images.read()), config_warnings(config, store)
 
 
 def _content(path: str) -> dict[str, str] | None:
@@ -131,6 +133,7 @@ def import_images(options: ConfigOptions, path: str, *, force: bool, check: bool
         # A watch would tell of each of our own writes.
         store.open(watch=False, mutable=not check, roots=_ROOTS, locks=())
         there, _left_out = image_data(store.raw_images.read())
+        warnings = config_warnings(config, store)
         missing = {name: value for name, value in data.items() if there.get(name) != value}
         if missing and not force:
             _refuse(store, path, data, there)
@@ -138,7 +141,7 @@ def import_images(options: ConfigOptions, path: str, *, force: bool, check: bool
             written = {name: value.encode("utf-8") for name, value in missing.items()}
             store.raw_images.put_all(written, highest_uploads(missing))
     before = {name: there[name] for name in missing if name in there}
-    return _result(config.warnings, counts(data), bool(missing), before, missing, "ZooKeeper", [])
+    return _result(warnings, counts(data), bool(missing), before, missing, "ZooKeeper", [])
 
 
 def _refuse(store: Store, path: str, data: Mapping[str, str], there: Mapping[str, str]) -> None:

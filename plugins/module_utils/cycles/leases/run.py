@@ -17,6 +17,7 @@ from ...model.errors import StoreError
 from ...model.lease import LeaseSpec, is_of
 from ...model.node import Node
 from ..frame.config_source import config_by_hand
+from ..frame.config_warnings import config_warnings
 from ..frame.cycle_options import ConfigOptions
 from ..frame.stop import Stop
 from ..frame.tree_clock import TreeClock
@@ -91,15 +92,15 @@ def run_lease(
     """
     turn.spec.check()
     config = config_by_hand(turn, check=preview)
-    warnings = config.warnings
     if turn.extends:
         with closing(Store(config.zookeeper)) as store:
             store.open(watch=False, mutable=not preview)
             before, after = extend(store, turn.spec, preview=preview, max_hold_age=config.max_hold_age)
-        return LeaseOutcome(before, after, warnings=warnings, config=config)
+            return LeaseOutcome(before, after, warnings=tuple(config_warnings(config, store)), config=config)
+    capping: tuple[str, ...] = ()
     if turn.present:
-        spec, told = capped(turn.spec, config)
-        turn, warnings = replace(turn, spec=spec), (*warnings, *told)
+        spec, capping = capped(turn.spec, config)
+        turn = replace(turn, spec=spec)
     launches = turn.launch and (turn.wait or not turn.present)
     clock = time_of_tree = TreeClock(clock)
     if preview or launches:
@@ -107,6 +108,7 @@ def run_lease(
         with closing(Store(config.zookeeper)) as store:
             store.open(watch=False, mutable=not preview)
             _look_at_wish(turn, config, store)
+            warnings = (*config_warnings(config, store), *capping)
             status = Leasing(store, turn.spec, present=turn.present, clears=turn.launch, clock=clock).preview()
             if preview:
                 return LeaseOutcome(status, status, warnings=warnings)
@@ -115,6 +117,7 @@ def run_lease(
     else:
         with Store(config.zookeeper) as store:
             _look_at_wish(turn, config, store)
+            warnings = (*config_warnings(config, store), *capping)
             told_time = time_of_tree.ask(store)
             outcome = _alone(turn, store, progress, clock)
             _look_for_unattended(turn, outcome, store, clock)

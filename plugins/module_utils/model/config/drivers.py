@@ -104,10 +104,15 @@ def other_driver(driver: str) -> str:
     return f"has the driver {driver}; {_IGNORED}: remove it, or let a launcher of Nodepool serve it in the same tree"
 
 
+def is_of_other_driver(warning: str) -> bool:
+    """Return True for a warning that a provider has another driver."""
+    return _IGNORED in warning
+
+
 def still_told(warnings: Iterable[str], served: Collection[str]) -> list[str]:
     """Return the warnings of a configuration without those about providers of other drivers that others serve.
 
     :param served: names of the providers on which launchers of Nodepool work.
     """
     places = [f"providers[{name}]: " for name in served]
-    return [text for text in warnings if _IGNORED not in text or not any(place in text for place in places)]
+    return [text for text in warnings if not is_of_other_driver(text) or not any(place in text for place in places)]

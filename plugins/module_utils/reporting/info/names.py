@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from ...clients.zookeeper.link import paths
 from ...clients.zookeeper.tree_reading import Found, TreeReading
 from ...model import own_tree
-from ...model.component import is_lasting
+from ...model.component import PoolComponent, is_lasting
 from ...model.config.types import NodepoolConfig
 from ...model.documents import words
 
@@ -28,6 +28,12 @@ def pool_documents(reading: TreeReading) -> Iterator[tuple[Found, bool]]:
         for found in reading.below(root):
             if not (registered and is_lasting(found.document)):
                 yield found, registered
+
+
+def registered_pools(reading: TreeReading) -> list[PoolComponent]:
+    """Return the registered pools of all launchers; leaves out broken and lasting registrations."""
+    found = (PoolComponent.from_document(pool.name, pool.document) for pool, here in pool_documents(reading) if here)
+    return [pool for pool in found if not pool.broken]
 
 
 def known_names(kind: str, config: NodepoolConfig, reading: TreeReading, asked: Collection[str] = ()) -> set[str]:

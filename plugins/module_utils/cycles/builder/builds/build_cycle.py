@@ -32,6 +32,7 @@ from ....model.image import BuildState
 from ....model.lines import Trouble, amount
 from ....model.own_tree import SITE
 from ...frame.clock import SteadyClock
+from ...frame.config_warnings import config_warnings
 from ...frame.counts import CycleCounts, KeptCounters
 from ...frame.cycle_options import SETTLED
 from ...frame.heartbeat import Heartbeat
@@ -364,7 +365,7 @@ class BuildsCycle(Work):
             "isolation": {"level": self._isolation.level, "why_not": self._isolation.why_not},
             "left_out": dict(self._format_problems),
             "config_problems": list(self._watch.problems),
-            "warnings": list(self._config.warnings),
+            "warnings": config_warnings(self._config, self._context.store),
         }
 
 

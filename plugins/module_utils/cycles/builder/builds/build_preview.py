@@ -20,6 +20,7 @@ from ....imaging.due_builds import BuildCase, judge_build
 from ....imaging.image_snapshot import ImagesView
 from ....imaging.retention import abandoned_builds
 from ....model.image import Build
+from ...frame.config_warnings import config_warnings
 from ...frame.provider_reach import reach_document, unreached
 from ...frame.tree_identity import site_of
 from ..context.builder_options import BuildOptions
@@ -41,6 +42,7 @@ def preview_builds(options: BuildOptions, *, clock: Callable[[], float] = time.t
         formats, problems = provider_formats(config, options.clouds_config)
         view = look_at_images(store, config, ImagesDir(config.images_dir or ""), formats, clock())
         left = leftovers(config.images_dir or "")
+        warnings = config_warnings(config, store)
     # A build calls no cloud; the image format that it needs is in clouds.yaml.
     providers = {name: reach_document(problems.get(name)) for name in sorted({*formats, *problems})}
     cases = [forced(judge_build(view, name), options.force) for name in options.chosen(config)]
@@ -61,7 +63,7 @@ def preview_builds(options: BuildOptions, *, clock: Callable[[], float] = time.t
         "left_out": problems,
         "diff": {"before": "", "after": "".join(f"{line}\n" for line in lines), "after_header": "builder plan"},
         "warnings": [
-            *config.warnings,
+            *warnings,
             *(f"{case.image}: {case.reason}" for case in cases if case.code == CANNOT_BEGIN),
         ],
     }

@@ -15,6 +15,7 @@ from ....imaging.retention import DeleteUpload, DeletionCode
 from ....model.errors import CloudAuthError, NodepoolError
 from ....model.image import Upload, UploadState
 from ...frame.config_source import config_by_hand
+from ...frame.config_warnings import config_warnings
 from ...frame.tree_identity import site_of
 from ..context.builder_options import UploadOptions
 from .deletion import (
@@ -77,7 +78,7 @@ def delete_one(
                 "after_header": "upload",
             },
             "left_out": {},
-            "warnings": list(config.warnings),
+            "warnings": config_warnings(config, store),
         }
 
 

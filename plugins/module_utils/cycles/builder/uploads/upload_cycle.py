@@ -31,6 +31,7 @@ from ....model.image import Upload
 from ....model.lines import Line, Subject, Trouble, amount
 from ....model.own_tree import SITE, UPLOAD_NOTES
 from ...frame.clock import SteadyClock
+from ...frame.config_warnings import config_warnings
 from ...frame.config_watch import ConfigWatch
 from ...frame.counts import CycleCounts, KeptCounters
 from ...frame.cycle_options import SETTLED
@@ -482,5 +483,5 @@ class UploadsCycle(Work):
             "left_out": dict(context.problems),
             "config_problems": self._watch.problems,
             "api_calls": context.calls(),
-            "warnings": list(context.config.warnings),
+            "warnings": config_warnings(context.config, context.store),
         }

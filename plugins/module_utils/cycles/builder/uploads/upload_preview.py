@@ -21,6 +21,7 @@ from ....imaging.retention import (
     Deletion,
     MarkBuild,
 )
+from ...frame.config_warnings import config_warnings
 from ...frame.provider_reach import (
     reach,
     reach_document,
@@ -58,6 +59,7 @@ def preview(options: UploadOptions, *, clock: Callable[[], float] = time.time) -
         context.check_choice()
         view = context.view(clock(), frozenset())
         cases, deletions = context.cases(view), list(context.deletions(view))
+        warnings = config_warnings(config, store)
     providers = _reached(context)
     unusable = unreached(providers)
     rows = [_deletion_row(planned) for planned in deletions]
@@ -76,7 +78,7 @@ def preview(options: UploadOptions, *, clock: Callable[[], float] = time.time) -
         "providers": providers,
         "unusable": unusable,
         "left_out": dict(context.problems),
-        "warnings": list(config.warnings),
+        "warnings": warnings,
     }
 
 

@@ -21,6 +21,7 @@ from ....sweeping.judge import Row, Verdict
 from ...frame.api_metrics import calls_to
 from ...frame.clock import SteadyClock
 from ...frame.config_source import config_by_hand
+from ...frame.config_warnings import config_warnings
 from ...frame.counts import CycleCounts, KeptCounters
 from ...frame.inbox import Inbox
 from ...frame.tree_clock import TreeClock
@@ -252,7 +253,7 @@ class SweepByHand:
             "left_out": self._left_out,
             "diff": {"before": "", "after": "".join(f"{line}\n" for line in lines), "after_header": "leaked things"},
             "api_calls": {name: client.counters.result() for name, client in self._clients.items()},
-            "warnings": list(self._context.config.warnings),
+            "warnings": config_warnings(self._context.config, self._context.store),
         }
 
 

@@ -18,7 +18,7 @@ from typing import Any, Self
 
 from ....clients.zookeeper.store import Store
 from ....launching.snapshot import OtherPool
-from ....model.component import PoolComponent
+from ....model.component import PoolComponent, stock_providers
 from ....model.own_tree import STOCK_POOLS
 from ....model.stored import Stored
 
@@ -67,7 +67,7 @@ class StockLaunchers:
 
     def providers(self) -> dict[str, str]:
         """Return the providers that they work on, each with the host name of its launcher."""
-        return {pool.provider_name or "": pool.hostname or "another host" for pool in self._pools}
+        return stock_providers(self._pools)
 
     def remember(self, now: float) -> None:
         """Store what is registered, and forget what has not been for long. Writes only what has changed."""

@@ -12,10 +12,10 @@ from typing import Any
 from ....clients.statsd import Sink
 from ....clients.zookeeper.link import paths
 from ....clients.zookeeper.store import Store
-from ....model.config.drivers import still_told
 from ....model.lines import Trouble
 from ....model.own_tree import COUNTERS, HEARTBEATS, USAGE_DAYS, USAGE_ENTRIES
 from ...frame.clock import SteadyClock
+from ...frame.config_warnings import config_warnings
 from ...frame.config_watch import ConfigWatch, News
 from ...frame.counts import CycleCounts, KeptCounters
 from ...frame.cycle_options import (
@@ -268,7 +268,7 @@ class LauncherCycle(Work):
             "config_problems": [*self._watch.problems, *self._takeover.problems()],
             "api_calls": self._takeover.calls(),
             "warnings": [
-                *still_told(context.config.warnings, self._takeover.stock.providers()),
+                *config_warnings(context.config, context.store),
                 *filter(None, [context.account.wrong_clock]),
                 *context.account.strangers.values(),
             ],

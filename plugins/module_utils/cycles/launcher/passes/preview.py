@@ -26,12 +26,12 @@ from ....launching.actions import (
 from ....launching.catalog import grouped, too_large
 from ....launching.placement import place
 from ....model import reasons
-from ....model.config.drivers import still_told
 from ....model.errors import CloudAuthError
 from ....model.lines import amount
 from ....model.node import NodeState
 from ....model.own_tree import PROVIDERS
 from ....model.request import RequestState
+from ...frame.config_warnings import config_warnings
 from ...frame.inbox import Inbox
 from ...frame.provider_reach import reach_document, unreached
 from ...frame.tree_identity import site_of
@@ -102,7 +102,7 @@ def _preview(context: Context, options: LauncherOptions) -> dict[str, Any]:
         "acting_elsewhere": sorted(name for name in context.actors if store.own.is_locked(f"{PROVIDERS}/{name}")),
         "api_calls": {name: actor.client.counters.result() for name, actor in context.actors.items()},
         "warnings": [
-            *still_told(context.config.warnings, served),
+            *config_warnings(context.config, store),
             *met,
             *store.odd_documents(),
             *warned,

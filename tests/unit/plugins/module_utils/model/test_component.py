@@ -8,7 +8,11 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.component import PoolComponent, registration
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.component import (
+    PoolComponent,
+    registration,
+    stock_providers,
+)
 
 STOCK = (
     b'{"hostname":"vm","id":"localhost-PoolWorker.fake-provider-main-62ee","kind":"pool","model_api":0,"name":"main",'
@@ -52,3 +56,11 @@ def test_a_broken_pool_is_marked(document):
 def test_a_bad_priority_is_the_default(value, priority):
     data = json.dumps({"id": "a", "provider_name": "p", "priority": value}).encode()
     assert read(PoolComponent, "x", data).priority == priority
+
+
+def test_the_providers_of_nodepools_launchers_are_those_of_pools_that_are_not_ours():
+    stock = read(PoolComponent, "vm0000000001", STOCK)
+    nameless = PoolComponent(id="vm-PoolWorker.pods-main-1", provider_name="pods")
+    ours = PoolComponent(id="stackci-PoolWorker.east-main-0123", provider_name="east", hostname="here")
+    assert stock_providers([stock, ours, nameless]) == {"fake-provider": "vm", "pods": "another host"}
+    assert stock_providers([]) == {}
