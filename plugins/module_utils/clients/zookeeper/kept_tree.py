@@ -86,7 +86,7 @@ def keep(folder: str, settings: ZooKeeperSettings, tree: Tree, seen: float) -> N
     lines += map(json.dumps, sorted(locks))
     if sum(map(len, lines)) + len(lines) > LARGEST:
         raise TooLarge(_TOO_LARGE)
-    write_private(os.path.join(folder, _name(settings)), gzip.compress("\n".join(lines).encode(), 1))
+    write_private(os.path.join(folder, file_name(settings)), gzip.compress("\n".join(lines).encode(), 1))
     for path in glob(os.path.join(escape(folder), f"{_PREFIX}*.json.gz")):
         with contextlib.suppress(OSError):
             if time.time() - os.stat(path).st_mtime > FORGET:
@@ -99,7 +99,7 @@ def find(own_folder: str, settings: ZooKeeperSettings, now: float) -> KeptTree |
     :param own_folder: the folder of this user's processes; files of other users in it do not count. The folders of the
         services of this host are looked into as well.
     """
-    name = _name(settings)
+    name = file_name(settings)
     found = [_read(os.path.join(own_folder, name), {os.geteuid()})]
     services = [*glob(SERVICES), *glob(os.path.dirname(SERVICES))]  # the web service has no folder for sessions
     found += [_read(os.path.join(folder, name), None) for folder in services]
@@ -107,7 +107,7 @@ def find(own_folder: str, settings: ZooKeeperSettings, now: float) -> KeptTree |
     return max(known, key=lambda kept: kept.seen, default=None)
 
 
-def _name(settings: ZooKeeperSettings) -> str:
+def file_name(settings: ZooKeeperSettings) -> str:
     """Return the name of the file: the servers, in any order, and the chroot name the tree."""
     hosts, chroot = sorted(connect_errors.host_names(settings)), connect_errors.connection_string(settings)
     key = json.dumps([hosts, chroot.partition("/")[2]])
