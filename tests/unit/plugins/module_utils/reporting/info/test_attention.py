@@ -19,6 +19,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.re
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.request_troubles import LONG_WAIT
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.status import MOST_ROWS, status_lines
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.page.overview import overview
+from ansible_collections.stackci.nodepool.plugins.module_utils.web.page.troubles import anchor
 from tests.support import busy_tree
 from tests.support.tree_reading import NOW, reading_of
 
@@ -212,6 +213,43 @@ def test_the_screen_and_the_page_have_the_same_list():
         assert shown[below] == f"    {row['remedy']}{': ' if row['command'] else ''}{row['command']}"
         told = row["pools"]
         assert shown[below + 1 : below + 1 + len(told)] == [f"      {said}" for said in told]
+
+
+NO_TROUBLE = {
+    "The other parts of the screen",
+    "An inventory fails because servers are missing",
+    "Several trees in one project",
+    "Disabling a pool",
+    "Removing a provider",
+    "Ending a cycle",
+    "Zuul, other launchers, stock tools",
+    "What a cycle is doing",
+    "Lines for programs",
+    "The result of a cycle",
+    "Metrics",
+}
+"""Sections about work, and about troubles that are told where they happen and not on the first screen."""
+
+
+def test_each_other_section_of_the_manual_is_reached_from_a_cause():
+    parts = re.split(r"^#{2,3} (.+)$", MANUAL.read_text(), flags=re.MULTILINE)
+    sections = dict(zip(parts[1::2], parts[2::2], strict=True))
+    names = {f"#{anchor(name)}": name for name in sections}
+    assert len(names) == len(sections) > 25
+    reached: set[str] = set()
+    coming = [cause.section for cause in CAUSES.values()]
+    while coming:
+        section = coming.pop()
+        if section in reached:
+            continue
+        reached.add(section)
+        if section != "Other symptoms":  # which lists everything
+            coming += [names[link] for link in re.findall(r"\]\((#[a-z0-9-]+)\)", sections[section])]
+    asked_for = set(re.findall(r"\]\((#[a-z0-9-]+)\)", sections["Other symptoms"]))
+    assert "Other symptoms" in reached
+    for name in sections.keys() - reached - NO_TROUBLE:
+        assert f"#{anchor(name)}" in asked_for, f"no row of the screen, and no symptom, leads to {name!r}"
+    assert sections.keys() - reached >= NO_TROUBLE
 
 
 def test_the_manual_has_a_row_and_a_section_for_each_cause():
