@@ -12,7 +12,8 @@ import sys
 from configparser import ConfigParser
 from typing import Any
 
-import zuul.driver.openstack  # type: ignore[import-not-found]  # noqa: F401  # without it Zuul cannot read the nodes
+# Without the driver Zuul cannot read the nodes.
+import zuul.driver.openstack  # type: ignore[import-not-found]  # noqa: F401  # pylint: disable=unused-import
 from kazoo.exceptions import NoNodeError  # type: ignore[import-not-found,unused-ignore]
 from zuul import model
 from zuul.launcher.client import LauncherClient  # type: ignore[import-not-found]

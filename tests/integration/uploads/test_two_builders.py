@@ -91,7 +91,7 @@ def test_a_copy_of_a_builder_is_refused_while_the_original_lives(builder: Builde
         with pytest.raises(BuilderElsewhere, match=r"is alive on .* with images-dir .*builder_id.txt is a copy"):
             other.run()
         assert cycle.running
-        assert len(live_builders(builder.store)) == 1
+        eventually(lambda: len(live_builders(builder.store)) == 1, 30.0)
     assert other.run()["changed"] is False
 
 
