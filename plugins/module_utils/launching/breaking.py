@@ -188,10 +188,19 @@ read = all_made(Breaker.from_document)
 """Reads the stored breakers of a provider, by their keys."""
 
 
-def in_force(document: Mapping[str, Any] | None, now: float) -> dict[str, Breaker]:
-    """Return the open breakers of a stored document; none of one that cannot be used: launchers ignore it, too."""
+def as_of(known: Mapping[str, Breaker], now: float) -> dict[str, Breaker]:
+    """Return stored breakers as they are at *now*."""
+    return {key: breaker.as_of(now) for key, breaker in known.items()}
+
+
+def stored(document: Mapping[str, Any] | None, now: float) -> dict[str, Breaker]:
+    """Return the breakers of a stored document as they are at *now*; none of one that cannot be used."""
     try:
-        known = {key: item.as_of(now) for key, item in sorted(read(document or {}).items())}
+        return as_of(read(document or {}), now)
     except BadDocument:
         return {}
-    return {key: breaker for key, breaker in known.items() if breaker.is_open(now)}
+
+
+def in_force(document: Mapping[str, Any] | None, now: float) -> dict[str, Breaker]:
+    """Return the open breakers of a stored document."""
+    return {key: breaker for key, breaker in sorted(stored(document, now).items()) if breaker.is_open(now)}

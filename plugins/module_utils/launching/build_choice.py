@@ -27,6 +27,7 @@ WINDOW = 3600.0
 TIGHT = 5.0
 """No outage is shorter: a failure between the boots of two others that work, so close together, lies in the build."""
 TOGETHER = 1.0
+"""Servers whose creates began within so many seconds, and that one list shows as ACTIVE, booted at the same time."""
 _NEVER = float("inf")
 NEAR = 600.0
 """Seconds before and after a failure within which another launch shows whether the cloud worked."""

@@ -55,13 +55,22 @@ read = all_made(Freeze.from_document)
 """Reads the stored freezes of a pool, by resource."""
 
 
-def in_force(document: Mapping[str, Any] | None, now: float) -> dict[str, Freeze]:
-    """Return the freezes of a stored document that last; none of one that cannot be used: launchers ignore it, too."""
+def as_of(known: Mapping[str, Freeze], now: float) -> dict[str, Freeze]:
+    """Return stored freezes as they are at *now*."""
+    return {name: freeze.as_of(now, LONGEST) for name, freeze in known.items()}
+
+
+def stored(document: Mapping[str, Any] | None, now: float) -> dict[str, Freeze]:
+    """Return the freezes of a stored document as they are at *now*; none of one that cannot be used."""
     try:
-        known = {name: item.as_of(now, LONGEST) for name, item in sorted(read(document or {}).items())}
+        return as_of(read(document or {}), now)
     except BadDocument:
         return {}
-    return {name: freeze for name, freeze in known.items() if now < freeze.until}
+
+
+def in_force(document: Mapping[str, Any] | None, now: float) -> dict[str, Freeze]:
+    """Return the freezes of a stored document that last."""
+    return {name: freeze for name, freeze in sorted(stored(document, now).items()) if now < freeze.until}
 
 
 def refused(

@@ -63,7 +63,6 @@ class TreeKeeper:
         self._start = start or _later
         self._lock = threading.Lock()
         self._connected = session.state == CONNECTED
-        self._seen = 0.0
 
     def changed(self, path: str) -> None:
         """Handle a change of the connection, for which the path is ""; a callback for ``on_change``."""

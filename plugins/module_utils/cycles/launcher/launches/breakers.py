@@ -9,13 +9,12 @@ import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ....launching.breaking import SPACE, Breaker, Sign, read
+from ....launching.breaking import SPACE, Breaker, Sign, as_of, read, stored
 from ....model import owner, reasons
 from ....model.config.types import Pool, PoolLabel
 from ....model.lines import Trouble
 from ....model.own_tree import BREAKERS
 from ....model.reasons import Reason
-from ....model.stored import BadDocument
 from ..context.context import Context
 
 
@@ -147,7 +146,7 @@ class Breakers:
         return found
 
     def _known(self, provider: str, now: float) -> dict[str, Breaker]:
-        return _as_of(self._context.store.own.unchanging(f"{BREAKERS}/{provider}", read) or {}, now)
+        return as_of(self._context.store.own.unchanging(f"{BREAKERS}/{provider}", read) or {}, now)
 
     def _change(
         self, provider: str, key: str, now: float, step: Callable[[Breaker | None], Breaker | None]
@@ -159,10 +158,7 @@ class Breakers:
         seen: list[tuple[Breaker | None, Breaker | None]] = []
 
         def make(document: Mapping[str, Any] | None) -> dict[str, Any]:
-            try:
-                known = _as_of(read(document or {}), now)
-            except BadDocument:
-                known = {}
+            known = stored(document, now)
             before = known.pop(key, None)
             after = step(before)
             seen.append((before, after))
@@ -172,10 +168,6 @@ class Breakers:
 
         self._context.store.own.change(f"{BREAKERS}/{provider}", make)
         return seen[-1]
-
-
-def _as_of(known: Mapping[str, Breaker], now: float) -> dict[str, Breaker]:
-    return {key: breaker.as_of(now) for key, breaker in known.items()}
 
 
 def _key(image: str, flavor: str) -> str:

@@ -15,6 +15,7 @@ from ....launching.freezing import (
     TWO_MINUTES,
     Window,
     accepted,
+    as_of,
     careful,
     careful_late,
     is_raised,
@@ -23,6 +24,7 @@ from ....launching.freezing import (
     refused,
     room,
     settle,
+    stored,
     try_at,
 )
 from ....launching.narrow import followed, got, next_turn, refused_narrow, trials
@@ -33,7 +35,6 @@ from ....model.own_tree import FREEZES
 from ....model.owner import CAPACITY
 from ....model.reasons import Reason
 from ....model.resources import INSTANCES, Resources
-from ....model.stored import BadDocument
 from ..context.context import Context
 from ..provider.actor import ProviderActor
 
@@ -319,7 +320,7 @@ class Freezes:
 
     def of(self, pool_id: str, now: float) -> dict[str, Freeze]:
         """Return the stored freezes of a pool, by resource, as they are at *now*."""
-        return _as_of(self._context.store.own.unchanging(f"{FREEZES}/{pool_id}", read), now)
+        return as_of(self._context.store.own.unchanging(f"{FREEZES}/{pool_id}", read) or {}, now)
 
     def _change(
         self, pool_id: str, now: float, step: Callable[[dict[str, Freeze]], dict[str, Freeze]]
@@ -332,10 +333,10 @@ class Freezes:
         seen = [(known, step(known))]
 
         def make(document: Mapping[str, Any] | None) -> dict[str, Any] | None:
-            stored = _read(document or {}, now)
-            changed = step(stored)
-            seen.append((stored, changed))
-            return None if changed == stored else {name: freeze.document() for name, freeze in changed.items()}
+            before = stored(document, now)
+            changed = step(before)
+            seen.append((before, changed))
+            return None if changed == before else {name: freeze.document() for name, freeze in changed.items()}
 
         if seen[0][0] != seen[0][1]:
             self._context.store.own.change(f"{FREEZES}/{pool_id}", make)
@@ -360,14 +361,3 @@ class Freezes:
 def _active(actor: ProviderActor) -> int:
     """Return how many servers of the project are ACTIVE by the latest list, those of others included."""
     return sum(1 for server in actor.view.servers.values() if server.status == "ACTIVE")
-
-
-def _read(document: Mapping[str, Any], now: float) -> dict[str, Freeze]:
-    try:
-        return _as_of(read(document), now)
-    except BadDocument:
-        return {}
-
-
-def _as_of(known: Mapping[str, Freeze] | None, now: float) -> dict[str, Freeze]:
-    return {name: freeze.as_of(now, LONGEST) for name, freeze in (known or {}).items()}

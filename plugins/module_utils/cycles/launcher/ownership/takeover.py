@@ -207,7 +207,7 @@ class Takeover:
         self._remembered_at = now
         for name, actor in self._context.actors.items():
             if self.assignments.stands_by(name):
-                actor.experience.stands_by(now)
+                actor.experience.note_standby(now)
             self._acting_providers.remember(name, actor.learned())
 
     def hand_over(self, now: float) -> None:

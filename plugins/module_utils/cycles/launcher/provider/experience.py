@@ -46,7 +46,7 @@ class Experience:
         """Note that a node and its server are deleted: the rate of deletions shows how long requests wait for room."""
         self._gone.append({"pool": pool, "at": round(now, 1)})
 
-    def stands_by(self, now: float) -> None:
+    def note_standby(self, now: float) -> None:
         """Note that another launcher stands by for the provider."""
         if self.stood_by is None or not 0 <= now - self.stood_by < STANDBY_EVERY:
             self.stood_by = round(now, 1)

@@ -24,7 +24,7 @@ def test_the_next_cycle_knows_what_was_learned():
     before.node_gone("main", 100.04)
     before.reading = {"at": 99.0}
     before.image_answered("img-1", 98.04)
-    before.stands_by(97.04)
+    before.note_standby(97.04)
     after.learn(learned_before(before.document()))
     assert after.document() == before.document()
     assert after.document()["gone"] == [{"pool": "main", "at": 100.0}]
@@ -41,7 +41,7 @@ def test_the_images_that_answered_last_are_kept():
 def test_a_standby_is_noted_once_in_a_while_also_when_the_clock_was_set_back():
     known, noted = Experience(), []
     for moment in (1000.04, 1001.0, 1000.0 + STANDBY_EVERY, 1000.1 + STANDBY_EVERY, 500.0):
-        known.stands_by(moment)
+        known.note_standby(moment)
         noted.append(known.document()["stood_by"])
     assert noted == [1000.0, 1000.0, 1000.0 + STANDBY_EVERY, 1000.0 + STANDBY_EVERY, 500.0]
 
