@@ -44,7 +44,8 @@ options:
         was killed, the next one closes its session. Its locks are then free at once, not only after the session
         time-out. They also keep the last valid configuration there, with its secrets, in a file that only the user can
         read; later cycles use it while O(config) or O(secure_config) cannot be used. An empty string turns both off.
-      - When unset, a directory below the user's runtime directory is used.
+      - When unset, the directory that C(NODEPOOL_STATE_DIR) in the environment names is used, or else one below the
+        user's runtime directory.
     type: path
   strict_check:
     description:

@@ -18,6 +18,7 @@ from tests.bench import in_process, machine, report
 from tests.bench.figures import Findings
 from tests.bench.launcher import BenchError
 from tests.bench.rooms import ROOMS, Room
+from tests.support.own_state import use_own_state_folder
 from tests.support.simcloud_process import ControlError
 from tests.support.zookeeper_server import ZooKeeperMissing, class_path
 
@@ -26,6 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def main() -> int:
     """Run the chosen rooms; 0 unless a target is missed by more than half, or with ``--check`` at all."""
+    use_own_state_folder()
     options = _options()
     if options.list:
         for room in ROOMS:

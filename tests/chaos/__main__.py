@@ -17,6 +17,7 @@ from tests.chaos.beside import BesideRun
 from tests.chaos.real import RealRun
 from tests.chaos.virtual import run_virtual
 from tests.interop.environments import CannotInstall, Environment
+from tests.support.own_state import use_own_state_folder
 from tests.support.zookeeper_server import ZooKeeperMissing, class_path
 
 FOLDER = Path(".build/chaos")
@@ -24,6 +25,7 @@ FOLDER = Path(".build/chaos")
 
 def main() -> int:
     """0 when no rule was broken or ZooKeeper cannot be had here, 1 otherwise."""
+    use_own_state_folder()
     options = _options()
     logging.getLogger("kazoo").setLevel(logging.CRITICAL)  # its connections are broken all the time
     if not options.virtual:

@@ -17,6 +17,7 @@ from tests.demo.requestor import Requestor
 from tests.demo.screen import Screen, StepFailed
 from tests.demo.story import Story
 from tests.demo.world import CROWD_SECONDS, ROOT, STATE, World, stop
+from tests.support.own_state import use_own_state_folder
 from tests.support.simcloud_process import ControlError
 from tests.support.zookeeper_server import ZooKeeperMissing, class_path
 
@@ -49,6 +50,7 @@ def _interrupt(_number: int, _frame: FrameType | None) -> None:
 def _run(show: Callable[[World, Screen], bool]) -> int:
     """Show something and end it; *show* returns True for what is to stay."""
     world = World()
+    use_own_state_folder(world.state / "host")
     screen = Screen(world.logs)
     stays = False
     try:

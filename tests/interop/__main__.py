@@ -19,6 +19,7 @@ from types import FrameType
 from tests.interop.environments import CannotInstall, Environment
 from tests.interop.lab import NODEPOOL, ROWS, ZUUL, Lab, Row
 from tests.interop.rows import load
+from tests.support.own_state import use_own_state_folder
 from tests.support.zookeeper_server import ZooKeeperMissing, ZooKeeperServer, class_path
 
 WIDTH = 20
@@ -27,6 +28,7 @@ TICK_MS = 500
 
 def main() -> int:
     """0 when every row went well or the judges cannot be had here, 1 when a row did not."""
+    use_own_state_folder()
     load()
     options = _options()
     if options.list:

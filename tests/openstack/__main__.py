@@ -25,6 +25,7 @@ from tests.openstack.planes import Planes, control_planes
 from tests.openstack.rows import load
 from tests.openstack.simulated import SimulatedPlane
 from tests.openstack.slowness import Slowness
+from tests.support.own_state import use_own_state_folder
 from tests.support.zookeeper_server import ZooKeeperMissing, ZooKeeperServer, class_path
 
 WIDTH = 20
@@ -39,6 +40,7 @@ PROJECTS = ("demo", "judge2", "judge3", "judge4")
 
 def main() -> int:
     """0 when every row went well or the judge cannot be had here, 1 when a row did not."""
+    use_own_state_folder()
     load()
     options = _options()
     if options.list:

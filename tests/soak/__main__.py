@@ -17,6 +17,7 @@ from tests.soak.trend import trend
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.launcher_case import CloudBank, Site, label, pool, provider
 from tests.support.loop_process import LoopProcess
+from tests.support.own_state import use_own_state_folder
 from tests.support.zookeeper_server import ZooKeeperMissing, ZooKeeperServer
 
 FOLDER = Path(".build/soak")
@@ -53,6 +54,7 @@ class Soak:
 
 def main() -> int:
     """0 when nothing grows or ZooKeeper cannot be had here, 1 otherwise."""
+    use_own_state_folder()
     parser = argparse.ArgumentParser(prog="make soak", description="Many node lives; what grows fails.")
     parser.add_argument("--lives", type=int, default=20_000, help="so many nodes are launched, used and deleted")
     parser.add_argument("--cycles", type=int, default=20, help="so many cycles of the loop at least")

@@ -10,12 +10,20 @@ import os
 from pathlib import Path
 
 NAME = "stackci-nodepool"
+VARIABLE = "NODEPOOL_STATE_DIR"
+"""The variable of the environment that names another folder."""
 SERVICES = "/var/lib/nodepool/*/sessions"
 """The folders of the services that the roles install, by their defaults."""
 
 
 def default_folder() -> str:
-    """Return the user's own folder below the system's runtime directory, or else below that for temporary files."""
+    """Return the folder that the environment names, or the user's own one.
+
+    That is below the system's runtime directory, or else below the directory for temporary files.
+    """
+    named = os.environ.get(VARIABLE)
+    if named:
+        return os.path.abspath(named)
     user = os.geteuid()
     if user == 0:
         return f"/run/{NAME}"

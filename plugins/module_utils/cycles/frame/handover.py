@@ -70,6 +70,7 @@ class Handover:
         try:
             self._folder = SessionFolder(self._path, self._settings)
             self._file = self._folder.make()
+            self._folder.forget_other_trees(time.time() - FORGET)
         except (FolderNotPrivate, OSError) as problem:
             self._say(f"no quick hand-over after a crash: {problem}")
             if self._folder is not None:

@@ -15,6 +15,7 @@ import hashlib
 import json
 import os
 import stat
+import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +25,9 @@ from ...proc import boot_id, pid_namespace, process
 from . import connect_errors
 
 _LARGEST = 4096
+_PREFIX = "session-"
+_SETTLED = 2_000_000_000
+"""Nanoseconds after which a further change of a folder certainly has another time than the last one."""
 _OPEN = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
@@ -108,8 +112,9 @@ class SessionFolder:
     def __init__(self, path: str, settings: ZooKeeperSettings) -> None:
         self.path = path
         tree = "\0".join([connect_errors.connection_string(settings), str(settings.tls is not None)])
-        self._prefix = f"session-{hashlib.sha256(tree.encode()).hexdigest()[:16]}-"
+        self._prefix = f"{_PREFIX}{hashlib.sha256(tree.encode()).hexdigest()[:16]}-"
         self._fd = open_private_folder(path)
+        self._listed: tuple[int, list[str]] | None = None
 
     def close(self) -> None:
         """Close the folder."""
@@ -130,8 +135,37 @@ class SessionFolder:
         return SessionFile(self._fd, name, fd)
 
     def names(self) -> list[str]:
-        """Return the names of the files of this tree."""
-        return sorted(name for name in os.listdir(self._fd) if name.startswith(self._prefix))
+        """Return the names of the files of this tree.
+
+        The folder is read again only after a change: it may have many files of other trees and of other kinds.
+        """
+        changed = os.fstat(self._fd).st_mtime_ns
+        if self._listed is not None and self._listed[0] == changed:
+            return self._listed[1]
+        settled = time.time_ns() - changed > _SETTLED
+        names = sorted(name for name in os.listdir(self._fd) if name.startswith(self._prefix))
+        self._listed = (changed, names) if settled else None
+        return names
+
+    def forget_other_trees(self, before: float) -> None:
+        """Delete the files of other trees whose processes are gone.
+
+        :param before: UNIX time; files that were written later are kept, as a cycle on their tree may use them.
+        """
+        for name in os.listdir(self._fd):
+            if not name.startswith(_PREFIX) or name.startswith(self._prefix):
+                continue
+            with contextlib.suppress(OSError):
+                if os.stat(name, dir_fd=self._fd, follow_symlinks=False).st_mtime >= before:
+                    continue
+                file = self.inherit(name)
+                if file is None:
+                    continue
+                note = file.read()
+                if note is not None and note.process_is_seen:
+                    file.leave()
+                else:
+                    file.remove()
 
     def inherit(self, name: str) -> SessionFile | None:
         """Lock and return the file of a process that is gone.

@@ -10,7 +10,7 @@ import stat
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.kept_clouds import find, keep
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.kept_clouds import FORGET, find, keep
 
 TEXT = "clouds: {east: {auth: {password: s3cret}}}\n"
 
@@ -82,3 +82,35 @@ def test_a_file_that_is_gone_meanwhile_is_not_kept(folder, clouds):
     keep(folder, clouds, f"{clouds}.gone", "east", None)
     keep(folder, None, None, "east", None)
     assert find(folder, clouds, "east", None) is None
+
+
+def used_before(path, seconds):
+    """Let a copy have been used for the last time so long ago; returns the time at which it was written."""
+    found = os.stat(path)
+    os.utime(path, (found.st_mtime - seconds, found.st_mtime))
+    return found.st_mtime
+
+
+def test_the_copy_of_an_entry_that_nobody_uses_any_more_is_deleted(folder, clouds):
+    for cloud in ("east", "gone", "broken"):
+        keep(folder, clouds, clouds, cloud, None)
+    paths = {cloud: kept(folder, clouds, cloud) for cloud in ("east", "gone", "broken")}
+    used_before(paths["gone"], FORGET + 60)
+    written = used_before(paths["broken"], FORGET + 60)
+    found = find(folder, clouds, "broken", None)
+    assert found is not None and found[1] == pytest.approx(written, abs=1e-3), "a use, and no write"
+    keep(folder, clouds, clouds, "east", None)
+    assert os.path.exists(paths["gone"]), "the folder is looked through once a day"
+    used_before(paths["east"], 90000)
+    keep(folder, clouds, clouds, "east", None)
+    assert not os.path.exists(paths["gone"])
+    assert os.path.exists(paths["east"]) and os.path.exists(paths["broken"])
+
+
+def test_a_use_of_an_unchanged_copy_counts(folder, clouds):
+    keep(folder, clouds, clouds, "east", None)
+    path = kept(folder, clouds)
+    used_before(path, FORGET + 60)
+    keep(folder, clouds, clouds, "east", None)
+    keep(folder, clouds, clouds, "west", None)
+    assert os.path.exists(path)

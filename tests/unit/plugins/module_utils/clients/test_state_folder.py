@@ -12,9 +12,17 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.state_fol
 
 def test_the_default_is_private_to_the_user(monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 54321)
+    monkeypatch.delenv("NODEPOOL_STATE_DIR", raising=False)
     monkeypatch.delenv("TMPDIR", raising=False)
     assert default_folder() == "/tmp/stackci-nodepool-54321"
     monkeypatch.setenv("TMPDIR", "/scratch")
     assert default_folder() == "/scratch/stackci-nodepool-54321"
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert default_folder() == "/run/stackci-nodepool"
+
+
+def test_the_environment_may_name_another_one(monkeypatch):
+    monkeypatch.setenv("NODEPOOL_STATE_DIR", "/srv/state")
+    assert default_folder() == "/srv/state"
+    monkeypatch.setenv("NODEPOOL_STATE_DIR", "")
+    assert default_folder() != ""

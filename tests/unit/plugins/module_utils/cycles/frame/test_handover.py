@@ -101,6 +101,21 @@ def test_another_hosts_word_is_not_acted_on_and_forgotten_after_a_while(room):
         assert room.ended == []
 
 
+def test_old_files_of_other_trees_go_at_the_beginning(room):
+    other = SessionFolder(room.path, replace(SETTINGS, servers=(ZooKeeperServer("zk1", 2181, "/other"),)))
+    file = other.make()
+    file.write(room.dead)
+    file.leave()
+    path = os.path.join(room.path, file.name)
+    with room.handover():
+        assert os.path.exists(path)
+    written = os.stat(path).st_mtime
+    os.utime(path, (written, written - 2 * FORGET))
+    with room.handover():
+        assert not os.path.exists(path)
+    assert room.ended == [], "it is unknown where that session is"
+
+
 def test_nonsense_is_swept_away(room):
     room.leave(b"{")
     with room.handover() as handover:

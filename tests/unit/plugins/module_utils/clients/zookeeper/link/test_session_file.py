@@ -91,6 +91,54 @@ def test_trees_do_not_see_each_other(tmp_path, folder):
     assert len(folder.names()) == 1
 
 
+def age(folder, seconds):
+    """Let the last change of the folder be so long ago."""
+    now = os.stat(folder.path).st_mtime
+    os.utime(folder.path, (now, now - seconds))
+
+
+def test_a_folder_without_changes_is_not_read_again(folder, monkeypatch):
+    reads = []
+    listdir = os.listdir
+
+    def read(fd):
+        reads.append(fd)
+        return listdir(fd)
+
+    monkeypatch.setattr(os, "listdir", read)
+    file = folder.make()
+    assert folder.names() == folder.names() == [file.name]
+    assert len(reads) == 2, "a file that is made now could have the same time"
+    age(folder, 60)
+    assert folder.names() == folder.names() == [file.name]
+    assert len(reads) == 3
+    other = folder.make()
+    assert folder.names() == sorted([file.name, other.name])
+    age(folder, 30)
+    other.remove()
+    assert folder.names() == [file.name]
+
+
+def test_old_files_of_other_trees_are_deleted_unless_their_process_lives(folder):
+    other = SessionFolder(folder.path, replace(SETTINGS, servers=(ZooKeeperServer("zk1", 2181, "/other"),)))
+    made = {name: other.make() for name in ("locked", "seen", "old", "new", "empty")}
+    own = folder.make()
+    gone = replace(SessionNote.of_this_process(IDENTITY), started=1)
+    for name, file in made.items():
+        if name != "empty":
+            file.write(SessionNote.of_this_process(IDENTITY) if name == "seen" else gone)
+        if name != "locked":
+            file.leave()
+        if name != "new":
+            os.utime(os.path.join(folder.path, file.name), (1000, 1000))
+    own.leave()
+    os.utime(os.path.join(folder.path, own.name), (1000, 1000))
+    folder.forget_other_trees(2000.0)
+    assert other.names() == sorted(made[name].name for name in ("locked", "seen", "new"))
+    assert folder.names() == [own.name]
+    other.close()
+
+
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b"null", b"{}", b'{"pid": 1}', b"\xff" * 5000])
 def test_what_makes_no_sense_is_harmless(folder, data):
     file = folder.make()
