@@ -160,6 +160,18 @@ class BuilderSite:
         document: dict[str, Any] = json.loads(self.zk.get(f"/nodepool/stackci/image-builds/{name}")[0])
         return document
 
+    def absent(self) -> dict[str, dict[str, Any]]:
+        """Builder id → the note that it is absent."""
+        root = "/nodepool/stackci/absent-builders"
+        names = self.zk.get_children(root) if self.zk.exists(root) else []
+        return {name: json.loads(self.zk.get(f"{root}/{name}")[0]) for name in names}
+
+    def missed_for(self, seconds: float) -> None:
+        """Let all absent builders be absent for so much longer."""
+        for name, note in self.absent().items():
+            note["since"] -= seconds
+            self.zk.set(f"/nodepool/stackci/absent-builders/{name}", json.dumps(note).encode())
+
     def put_off(self, name: str = "fake", seconds: float = 3600.0) -> None:
         """Let an image that has failed wait for so long; a slow machine must not be quicker than the test."""
         path = f"/nodepool/stackci/image-builds/{name}"

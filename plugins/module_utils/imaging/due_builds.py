@@ -10,7 +10,8 @@ format is missing, and on request. A pause, in the configuration or by hand, ove
 * after failures the builder waits; a request that is newer than the last failure is tried at once;
 * a build serves every request that was made before it began, whatever the build was made for;
 * when several builders make different formats, each keeps a build of its own: they do not rebuild in turn for ever;
-* the builder builds an image again when it has lost the files of its build.
+* the builder builds an image again when it has lost the files of its build, or when a provider waits for files of
+  another builder that has not run for long.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ from dataclasses import dataclass
 
 from ..model.config.types import Diskimage
 from ..model.image import Build, BuildState
-from ..model.lines import span
+from ..model.lines import joined, span, word_for
+from .absence import given_up_at, whereabouts
 from .image_snapshot import ImageState, ImagesView
+from .stranded import waiting_for
 
 
 class BuildCode:
@@ -32,6 +35,7 @@ class BuildCode:
     AGED = "aged"
     FORMAT = "format-missing"
     LOST = "files-lost"
+    GONE = "builder-gone"
 
     PAUSED = "paused"
     UNUSED = "no-format"
@@ -40,7 +44,7 @@ class BuildCode:
     BACKOFF = "backoff"
     FRESH = "fresh"
 
-    DUE = (REQUESTED, FIRST, AGED, LOST, FORMAT)
+    DUE = (REQUESTED, FIRST, AGED, LOST, GONE, FORMAT)
     ALL = (*DUE, PAUSED, UNUSED, UNKNOWN, BUILDING, BACKOFF, FRESH)
 
 
@@ -151,7 +155,15 @@ def _wish(view: ImagesView, image: Diskimage, state: ImageState, request: int | 
     if missing:
         return BuildCode.FORMAT, f"the newest ready build has no {', '.join(missing)}", None
     left = image.rebuild_age - age
-    return BuildCode.FRESH, f"the newest ready build is {span(age)} old; due in {span(left)}", view.now + left
+    fresh = f"the newest ready build is {span(age)} old; due in {span(left)}"
+    waiting = waiting_for(view, ready[0])
+    if not waiting:
+        return BuildCode.FRESH, fresh, view.now + left
+    waits = f"{joined(waiting)} {word_for(len(waiting), 'waits', 'wait')} for it: {whereabouts(view, ready[0])}"
+    at = given_up_at(view, ready[0])
+    if at is not None and at <= view.now:
+        return BuildCode.GONE, f"the newest ready build is {span(age)} old, and {waits}", None
+    return BuildCode.FRESH, f"{fresh}; {waits}", min(view.now + left, at or view.now + left)
 
 
 def _missing_formats(view: ImagesView, image: Diskimage, ready: Sequence[Build]) -> list[str]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ..model.image import Build, BuildState
+from .absence import whereabouts
 from .files import image_file
 from .gating import other_under_test, waits_for_test
 from .image_snapshot import ImageState, ImagesView
@@ -156,9 +157,7 @@ def _missing_file(view: ImagesView, build: Build, wanted: str) -> Verdict | None
     if _is_here(view, wanted):
         return None
     if not view.is_from_here(build):
-        where = f"its files are on the builder {build.builder or 'another host'}"
-        works = build.builder_id in view.others.alive or view.others.has_host(build.builder)
-        return UploadCode.ELSEWHERE, where if works else f"{where}; no cycle of that builder runs now", None
+        return UploadCode.ELSEWHERE, whereabouts(view, build), None
     if view.files is None:
         return UploadCode.ELSEWHERE, "images-dir is not visible from here", None
     return UploadCode.NO_FILE, f"{wanted} is not (or no longer) in images-dir", None

@@ -137,6 +137,7 @@ class ImagesView:
     :ivar uploading: (build id, provider) of the uploads that this process is making or deleting.
     :ivar lost: paths of the uploads whose image glance does not know any more; glance was asked twice.
     :ivar others: the other builders of the tree, and what they list.
+    :ivar absent: ids of builders whose files were needed while no cycle of theirs ran → since when, in UNIX seconds.
     """
 
     now: float
@@ -150,6 +151,7 @@ class ImagesView:
     uploading: frozenset[tuple[str, str]] = frozenset()
     lost: frozenset[str] = frozenset()
     others: OtherBuilders = field(default_factory=OtherBuilders)
+    absent: Mapping[str, float] = field(default_factory=dict)
 
     @cached_property
     def kept(self) -> dict[tuple[str, str], list[Upload]]:

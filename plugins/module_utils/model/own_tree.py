@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+ABSENT_BUILDERS = "absent-builders"
 ACCESS = "access"
 BREAKERS = "breakers"
 BUILD_NOTES = "image-builds"
@@ -71,6 +72,7 @@ class Part:
 
 
 OWN_TREE = (
+    Part(ABSENT_BUILDERS, "builder", "", BUILDER, "since when no cycle of it runs although its files are needed"),
     Part(ACCESS, "", "", ALL, "the version of the access lists that a cycle has set"),
     Part(BREAKERS, "provider", BY_NAME, LAUNCHER, "labels, images and flavors that are not launched for a time"),
     Part(COUNTERS, "host and kind of cycle", "", ALL, "the counters of `/metrics`"),

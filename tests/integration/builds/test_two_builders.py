@@ -17,6 +17,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.context.builder_identity import (
     BuilderElsewhere,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.absence import GIVEN_UP
 from tests.support.builder_case import Module, image
 from tests.support.fixtures_zookeeper import eventually
 
@@ -69,6 +70,35 @@ def test_one_that_waits_goes_on_when_the_other_is_killed(site):
     assert other.run()["abandoned"] == [theirs]
     assert site.states() == ["failed", "ready"]
     assert other.files() == []
+
+
+def test_what_only_a_dead_builder_has_is_built_again_after_a_told_delay(site):
+    """Its build is ready, and it ended before the upload."""
+    other = site.beside("other")
+    for builder in (site, other):
+        builder.configure(image(), providers={"east": "raw"}, zookeeper_timeout=2.0)
+
+    def told() -> str:
+        """Why the image is not built now."""
+        (row,) = site.run()["not_built"]
+        assert row["code"] == "fresh"
+        return str(row["reason"])
+
+    with Module(other, until="deadline") as module:
+        eventually(lambda: other.states() == ["ready"])
+        ((theirs, record),) = other.records().items()
+        assert "waits" not in told() and site.absent() == {}, "it may upload the image at any time"
+        module.process.kill()
+        module.process.wait(10)
+    gone = f"east waits for it: its files are on the builder {record['builder']}; no cycle of that builder"
+    eventually(lambda: gone in told() and site.absent())
+    assert "other builders do without them in " in told()
+    site.missed_for(GIVEN_UP)
+    (report,) = site.run()["builds"]
+    assert report["state"] == "ready" and gone in report["reason"] and "do without them now" in report["reason"]
+    assert site.run()["builds"] == [], "the newest build is its own"
+    assert other.run()["builds"] == [] and record["builder_id"] not in site.absent(), "it is back"
+    assert theirs in site.records() and site.states() == ["ready", "ready"]
 
 
 def test_a_builder_with_the_id_of_another_one_that_lives_builds_nothing(site):

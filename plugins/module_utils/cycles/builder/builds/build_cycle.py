@@ -47,6 +47,7 @@ from ..context.builder_options import BuildOptions
 from ..context.image_files import check_files
 from ..context.observe_images import (
     local_files,
+    note_absences,
     note_builder,
     provider_formats,
     register_builder,
@@ -225,6 +226,7 @@ class BuildsCycle(Work):
             self._abandoned += failed
             view = self._view()
         self._drop_served(view)
+        note_absences(context.store, view)
         chosen = self._options.chosen(self._config)
         self._cases = [self._judge(view, name) for name in chosen]
         if now >= self._tell_at:

@@ -14,6 +14,7 @@ from ....clients.diskimage_builder.scratch import claimed
 from ....clients.zookeeper.components import Registration
 from ....clients.zookeeper.link import paths
 from ....clients.zookeeper.store import Store
+from ....imaging.absence import Absence, absence_path
 from ....imaging.files import recognise
 from ....imaging.image_snapshot import (
     ImageState,
@@ -30,15 +31,16 @@ from ....imaging.notes import (
     former_builders,
     upload_notes_path,
 )
+from ....imaging.stranded import missed, returned
 from ....model.component import ComponentKind, ComponentState
 from ....model.config.types import NodepoolConfig
 from ....model.documents import text
 from ....model.errors import CloudAuthError
-from ....model.own_tree import BUILD_NOTES, BUILDER_NOTES, GATES, LIVE_BUILDERS, UPLOAD_NOTES, VERDICTS
+from ....model.own_tree import ABSENT_BUILDERS, BUILD_NOTES, BUILDER_NOTES, GATES, LIVE_BUILDERS, UPLOAD_NOTES, VERDICTS
 from .builder_identity import live_builders
 
 VERSION = "stackci.nodepool"
-_FOLDERS = (BUILD_NOTES, UPLOAD_NOTES, BUILDER_NOTES, LIVE_BUILDERS, VERDICTS, GATES)
+_FOLDERS = (BUILD_NOTES, UPLOAD_NOTES, BUILDER_NOTES, LIVE_BUILDERS, ABSENT_BUILDERS, VERDICTS, GATES)
 ROOTS = (paths.IMAGES, paths.COMPONENTS, *map(paths.own, _FOLDERS))
 """The paths that :func:`view_images` reads. Nodes and requests, of which there are many, are not needed for images."""
 
@@ -101,7 +103,25 @@ def view_images(
         uploading=frozenset(uploading),
         lost=lost,
         others=other_builders(store, {builder_id, *former}, now),
+        absent=_absent(store),
     )
+
+
+def note_absences(store: Store, view: ImagesView) -> None:
+    """Store which builders are missed, and forget those that are back.
+
+    :raises StoreError: a write failed.
+    """
+    for builder_id in missed(view):
+        store.own.put(absence_path(builder_id), Absence(builder_id, view.now).document())
+    for builder_id in returned(view):
+        store.own.delete(absence_path(builder_id))
+
+
+def _absent(store: Store) -> dict[str, float]:
+    names = store.own.children(ABSENT_BUILDERS)
+    found = (Absence.from_document(store.own.get(f"{ABSENT_BUILDERS}/{name}")) for name in names)
+    return {absence.builder_id: absence.since for absence in found if absence is not None}
 
 
 def other_builders(store: Store, own_ids: Collection[str], now: float) -> OtherBuilders:

@@ -52,6 +52,7 @@ from ..context.builder_identity import Identity
 from ..context.builder_options import UploadOptions
 from ..context.image_files import check_files
 from ..context.observe_images import (
+    note_absences,
     note_builder,
     register_builder,
 )
@@ -243,6 +244,7 @@ class UploadsCycle(Work):
         self._identity.check()
         self._context.lost = self._presence.lost
         view = self._context.view(now, self._workers.keys)
+        note_absences(self._context.store, view)
         self._presence.step(view, self._context.options.concerns, now)
         self._cases = self._context.cases(view)
         for line in self._context.store.odd_documents():

@@ -18,7 +18,9 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_build
     wanted_formats,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.image_snapshot import ImageState
+from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.listed import OtherBuilders
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.notes import BuildNotes, Failures
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.build_verdict import BuildVerdict
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import BuildState
 from tests.support.image_views import DAY, NOW, THEM, build, config, files, judge_builds, later, upload, view
 
@@ -204,3 +206,47 @@ def test_a_lost_build_of_ones_own_does_not_stand_for_its_formats():
     assert case(view(None, state(*builds), files=())).code == BuildCode.FORMAT
     assert case(view(None, state(*builds), files=files(1, "qcow2"))).code == BuildCode.FRESH
     assert lost_formats(view(None, state(*builds), files=()), builds[0]) == ["qcow2"]
+
+
+AWAY = {THEM: NOW - 600}
+
+
+def test_a_build_whose_builder_is_absent_is_made_anew_after_a_told_delay_where_a_provider_waits():
+    theirs = build(1, age=60, builder_id=THEM, builder="them.example.org")
+    there = "the newest ready build is 1 min old"
+    gone = "cloud2 waits for it: its files are on the builder them.example.org; no cycle of that builder"
+    half = state(theirs, uploads=[upload(1)])
+    found = case(view(two_clouds(), half))
+    assert (found.code, found.at) == (BuildCode.FRESH, NOW + DAY - 60)
+    assert found.reason == f"{there}; due in 23 h 59 min; {gone} runs now"
+    noticed = view(two_clouds(), half, absent=AWAY)
+    assert (case(noticed).code, case(noticed).at) == (BuildCode.FRESH, NOW + 1200)
+    assert case(noticed).reason.endswith(f"{gone} has run for 10 min, and other builders do without them in 20 min")
+    due = case(later(noticed, 1200))
+    assert (due.due, due.code, due.at) == (True, BuildCode.GONE, None)
+    assert due.reason == (
+        f"the newest ready build is 21 min old, and {gone} has run for 30 min, and other builders do without them now"
+    )
+    for others in (OtherBuilders(alive=frozenset({THEM})), OtherBuilders(hosts=frozenset({"them"}))):
+        assert case(replace(later(noticed, 1200), others=others)).code == BuildCode.FRESH
+
+
+def test_nothing_is_made_anew_where_nobody_waits_for_the_absent_builder():
+    theirs = build(1, age=60, builder_id=THEM)
+    away = later(view(two_clouds(), absent=AWAY), 1200)
+
+    def code(*builds, configuration=None, **values):
+        seen = replace(away, config=configuration or away.config, images={"debian": state(*builds, **values)})
+        return case(seen).code
+
+    assert code(theirs) == BuildCode.GONE
+    assert code(theirs, uploads=[upload(1), upload(1, "cloud2")]) == BuildCode.FRESH
+    waits = config(["debian"], {"cloud1": ["debian"], "cloud2": ["debian"]}, paused=[("cloud2", "debian")])
+    assert code(theirs, configuration=waits, uploads=[upload(1)]) == BuildCode.FRESH
+    assert code(theirs, uploading=frozenset({(theirs.id, "cloud1"), (theirs.id, "cloud2")})) == BuildCode.FRESH
+    assert code(theirs, notes=notes(Failures(1, NOW + 3000, NOW))) == BuildCode.BACKOFF
+    newer = build(2, age=30)
+    refused = {newer.id: BuildVerdict(state="rejected")}
+    assert code(theirs, newer, verdicts=refused) == BuildCode.LOST, "ours has no files here"
+    with_files = replace(away, images={"debian": state(theirs, newer, verdicts=refused)}, files=files(2, "qcow2"))
+    assert case(with_files).code == BuildCode.FRESH, "one more build would be refused as well"

@@ -124,7 +124,9 @@ def world(seed):
     lost = frozenset(
         each.path for made in known for each in made.uploads if each.state == "ready" and chance.random() < 0.1
     )
-    return view(config(images, listed, paused=paused), *known, formats=formats, files=on_disk, lost=lost)
+    absent = {THEM: NOW - DAY} if chance.random() < 0.8 else {}
+    listing = config(images, listed, paused=paused)
+    return view(listing, *known, formats=formats, files=on_disk, lost=lost, absent=absent)
 
 
 def kept_builds(seen, state):
