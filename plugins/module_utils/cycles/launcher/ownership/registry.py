@@ -150,7 +150,8 @@ class Registry:
         """
         mine = set(ours)
         found: dict[str, OtherPool] = {}
-        for pool in self._store.components.pools():
+        registered = self._store.components.pools()
+        for pool in registered:
             if pool.id not in mine:
                 found[pool.id] = OtherPool(
                     id=pool.id,
@@ -177,7 +178,7 @@ class Registry:
         left = stock.providers()
         found = {key: pool for key, pool in found.items() if pool.present or pool.provider not in left}
         served = {*self._config.providers, *(pool.provider for key, pool in found.items() if key.startswith(OUR_POOLS))}
-        return [*found.values(), *stock.absent(served, now)]
+        return [*found.values(), *stock.absent(served, now, registered)]
 
     def _unserved(self) -> list[OtherPool]:
         """Return the pools of the configuration as they count while they are not registered."""

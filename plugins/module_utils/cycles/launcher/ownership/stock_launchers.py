@@ -87,12 +87,13 @@ class StockLaunchers:
                 own.delete(f"{STOCK_POOLS}/{key}")
         self._wrote_at, self._seen = now, seen
 
-    def absent(self, served: Collection[str], now: float) -> list[OtherPool]:
+    def absent(self, served: Collection[str], now: float, registered: Collection[PoolComponent]) -> list[OtherPool]:
         """Return the pools that were registered lately, but are not now.
 
         :param served: providers that another launcher has taken over; their former pools are left out.
+        :param registered: what the caller has read: a pool that has vanished since :meth:`look` is absent already.
         """
-        present, found = {_key(pool) for pool in self._pools}, []
+        present, found = {_key(pool) for pool in registered}, []
         for key in self._store.own.children(STOCK_POOLS):
             known = self._known(key)
             if known is None or key in present or known.provider_name in served:

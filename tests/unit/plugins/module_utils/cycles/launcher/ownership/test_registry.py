@@ -14,6 +14,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.o
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.ownership.stock_launchers import (
     StockLaunchers,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.component import ComponentKind
 from tests.support.config_texts import parse
 from tests.support.memory_zookeeper import MemoryStore, MemoryZooKeeper
 from tests.support.virtual_time import Agenda
@@ -115,3 +116,23 @@ def test_our_own_pools_are_nobody_elses():
     for provider in config.providers.values():
         registry.register(provider, NOW)
     assert registry.others(ours, NOW, NO_STOCK) == []
+
+
+def test_a_pool_of_nodepools_that_vanishes_after_the_look_is_still_waited_for():
+    """Its launcher is killed while a pass runs: a request that only it can serve must not fail in that pass."""
+    store = store_of()
+    fields = {"id": "vm-PoolWorker.static-main-1", "name": "main", "provider_name": "static", "version": "11.0.0"}
+    theirs = store.components.register(ComponentKind.POOL, "vm", {**fields, "supported_labels": ["machine"]})
+    stock = StockLaunchers(store)
+    stock.look()
+    stock.remember(NOW)
+    registry = registry_of(store)
+
+    def others() -> list[tuple[str, bool]]:
+        return [(pool.id, pool.present) for pool in registry.others([], NOW, stock) if pool.provider == "static"]
+
+    assert others() == [(fields["id"], True)]
+    theirs.unregister()
+    assert others() == [(fields["id"], False)]
+    store.components.register(ComponentKind.POOL, "vm", {**fields, "id": "2", "supported_labels": ["machine"]})
+    assert others() == [("2", True)], "it is back before the next look"
