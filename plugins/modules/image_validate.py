@@ -42,11 +42,11 @@ options:
     description: The private key for ssh to the node. When unset, what Ansible uses by itself.
     type: path
   timeout:
-    description: Most seconds for the playbook.
+    description: Maximum seconds for the playbook.
     type: int
     default: 600
   wait:
-    description: Most seconds to wait for the node.
+    description: Maximum seconds to wait for the node.
     type: int
     default: 1800
 requirements:

@@ -66,7 +66,7 @@ options:
     default: 600
   max_deletions:
     description:
-      - Most deletions in one look, for each provider and for ZooKeeper. The next look deletes the rest.
+      - Maximum number of deletions in one look, for each provider and for ZooKeeper. The next look deletes the rest.
     type: int
     default: 50
   wait:

@@ -28,7 +28,7 @@ description:
 options:
   duration:
     description:
-      - Most seconds that the cycle lasts.
+      - Maximum seconds that the cycle lasts.
     type: float
     default: 300
   until:

@@ -67,7 +67,7 @@ options:
     default: true
   timeout:
     description:
-      - Most seconds to wait. Then the module fails and returns RV(last_state).
+      - Maximum seconds to wait. Then the module fails and returns RV(last_state).
     type: int
     default: 600
   cancel_on_timeout:

@@ -2,13 +2,13 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Prepares a first node of one's own cloud."""
+"""Prepares a first node in your own cloud."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: quickstart
-short_description: Prepare a first node of one's own cloud
+short_description: Prepare a first node in your own cloud
 version_added: 1.0.0
 author:
   - The stackci.nodepool contributors (@stackci)

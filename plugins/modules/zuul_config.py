@@ -15,7 +15,7 @@ author:
 description:
   - Writes the labels, images and providers of C(nodepool.yaml) as zuul-launcher of Zuul 14.3 reads them from a
     repository. Each pool becomes a section and a provider.
-  - Tells what Zuul does not have, or has otherwise. A label that cannot be converted at a provider is left out there.
+  - Says what Zuul does not have, or does differently. A label that cannot be converted at a provider is left out there.
   - Zuul needs names of flavors and ids of images. For labels with C(min-ram), and for cloud images without
     C(image-id), the module asks the clouds, as the launcher does.
   - All disk images of a provider become images of type C(zuul), also those without a label, because zuul-launcher
@@ -80,7 +80,7 @@ connections:
   sample:
     cloud1: {driver: openstack, cloud: cloud1}
 told:
-  description: What Zuul does not have or has otherwise, and what was left out.
+  description: What Zuul does not have or does differently, and what was left out.
   returned: success
   type: list
   elements: str

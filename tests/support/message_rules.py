@@ -37,6 +37,16 @@ STILTED = {
     r"\bleft alone\b": "say 'not touched'",
     r"\bas it is now\b|\bthat of a\b|\bwhat of it\b|\bof which\b": "name the thing",
     r"\bat any moment\b": "say 'now'",
+    r"^(?:most|least) (?!of\b)": "say 'maximum' or 'minimum'",
+    r"\bhas (?:not both|otherwise)\b": "say 'does not have' or 'does differently'",
+    r"\bhas \w+ed {value} ago\b": "say it in the past tense",
+    r"\btype(?=:? \S+ \S*[\d/{-])": "say 'run'",
+    r"\bwithout a word\b|^no word$": "say 'without a message'",
+    r"\bone's own\b": "say 'your own'",
+    r"\bheeds?\b": "say 'respects'",
+    r"\bgone on with\b|\brepeat to go on\b": "say 'continue'",
+    r"^made of\b": "say 'made from'",
+    r"\banother \w+ than\b": "say 'a different' or 'other than'",
 }
 """Phrases that are not plain English → what to do instead."""
 
@@ -57,7 +67,7 @@ def faults(message: Message) -> Iterator[str]:
     """Return what is wrong with a message; nothing for a good one."""
     text, plain = message.text, _without_values(message.text)
     for pattern, remedy in STILTED.items():
-        found = re.search(pattern, plain)
+        found = re.search(pattern, plain, re.IGNORECASE)
         if found:
             yield f"{found.group()!r}: {remedy}"
     if _LONE_COUNT.search(text) or (message.file.endswith(".py") and _OWN_PLURAL.search(text)):

@@ -56,6 +56,17 @@ STILTED_EXAMPLES = [
     "the file is left alone",
     "an upload of which ZooKeeper knows nothing",
     "it is handed over at any moment",
+    "See that both launchers run",
+    "Most seconds to wait",
+    "names the provider west, which has not both images",
+    "server 7 has leaked {span(age)} ago",
+    "other users may read this key: type chmod 600 {path}",
+    "the playbook failed without a word",
+    "a node of one's own",
+    "Zuul heeds the quota of the cloud",
+    "its gate cannot be gone on with",
+    "Made of nodepool.yaml",
+    "node 7 was made from another image than requested",
 ]
 
 

@@ -88,4 +88,4 @@ async def _run(row: Mapping[str, Any], commands: str, private_key: str | None) -
     ) as connection:
         ran = await connection.run(commands, check=False)
     said = str(ran.stdout or "").strip()
-    return said if said in (ADDED, THERE) else str(ran.stderr or said or "no word").strip()[-200:]
+    return said if said in (ADDED, THERE) else str(ran.stderr or said or "no output").strip()[-200:]

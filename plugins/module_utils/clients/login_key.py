@@ -40,7 +40,7 @@ def named_key(path: str) -> LoginKey:
     """
     private = path.removesuffix(".pub")
     if _is_open_to_others(private):
-        raise ConfigError([f"{private}: other users may read this key, so ssh refuses it: type chmod 600 {private}"])
+        raise ConfigError([f"{private}: other users may read this key, so ssh refuses it: run chmod 600 {private}"])
     return LoginKey(private, read_public_key(f"{private}.pub"))
 
 

@@ -62,5 +62,7 @@ def _read(path: str, mark: str) -> str | None:
     except OSError as problem:
         raise ConfigError([f"{path}: cannot be read: {problem.strerror}: name another file"]) from problem
     if text.partition("\n")[0] != mark:
-        raise ConfigError([f"{path}: this file was not written for this lease: it is left as it is; name another file"])
+        raise ConfigError(
+            [f"{path}: this file was not written for this lease, so it is not changed: name another file"]
+        )
     return text

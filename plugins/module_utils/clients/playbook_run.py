@@ -222,7 +222,7 @@ def _reason(artifacts: Path, folder: Path) -> str:
             said = str(message or event.get("stdout") or "it failed")
             return bounded(f"task {str(data.get('task') or '')!r}: {said}", LONGEST_REASON)
     said = complaint(artifacts / "stdout", artifacts / "stderr", folder / "runner.log")
-    return bounded(said or "the playbook failed without a word", LONGEST_REASON)
+    return bounded(said or "the playbook failed without a message", LONGEST_REASON)
 
 
 def _output(artifacts: Path) -> str:

@@ -115,8 +115,8 @@ def _network(plan: FirstPlan) -> str:
     if found is not None:
         name = found.network.name if found.unique and found.network.name else found.network.id
         why = {
-            "direct": "its addresses are reached from outside",
-            "private": "clouds.yaml says that private addresses are reached",
+            "direct": "its addresses can be reached from outside",
+            "private": "clouds.yaml says that private addresses can be reached",
             "floating": f"a router leads to {_comment(found.external)}, where floating IPs come from",
         }[found.way]
         text += f"        networks: [{scalar(name)}]  # {why}\n"

@@ -371,14 +371,14 @@ def _odd_connections(provider: Provider) -> Iterator[tuple[str, str]]:
 
 def _about_pool(pool: Pool, where: str) -> Iterator[str]:
     if pool.max_servers <= 0:
-        yield f"{where} is disabled: in Zuul it may have no instance"
+        yield f"{where} is disabled: in Zuul it cannot have an instance"
     if len(pool.availability_zones) > 1:
         zones = ", ".join(pool.availability_zones)
         yield f"{where}: a label of Zuul has one zone or all: {zones} are not named, and nova may choose others"
     if pool.priority != 100:
         yield f"{where}: priority has no counterpart: Zuul chooses among providers by their load"
     if pool.ignore_provider_quota:
-        yield f"{where}: ignore-provider-quota has no counterpart: Zuul heeds the cloud's quota"
+        yield f"{where}: ignore-provider-quota has no counterpart: Zuul respects the cloud's quota"
     others = sorted(set(pool.node_attributes or {}) - {ZONE_KEY})
     if others:
         yield f"{where}: node-attributes other than {ZONE_KEY} have no counterpart: {', '.join(others)}"

@@ -128,7 +128,7 @@ def kind_of(value: Any) -> str:
     if isinstance(value, bool):
         return "a truth value"
     if isinstance(value, int | float):
-        return "a number" if is_number(value) else "a number beyond all bounds"
+        return "a number" if is_number(value) else "a number out of range"
     return "a text" if isinstance(value, str) else "a list" if isinstance(value, list) else "an object"
 
 

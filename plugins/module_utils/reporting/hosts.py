@@ -122,7 +122,7 @@ def of_servers(records: Iterable[Mapping[str, Any]]) -> tuple[list[Mapping[str, 
     if strange:
         told.append(
             f"node records that name something other than a server are skipped: {', '.join(strange)};"
-            " another driver than openstack wrote them"
+            " a driver other than openstack wrote them"
         )
     return usable, told
 

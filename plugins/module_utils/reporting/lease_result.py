@@ -94,7 +94,7 @@ def _sentence(action: Action) -> str:
         "Adopt": "continue an earlier request",
         "Forget": "request the nodes of a set again",
         "Hold": f"hold node {getattr(action, 'node', '')}",
-        "Note": f"note nodes {', '.join(getattr(action, 'nodes', ()))}",
+        "Note": f"record nodes {', '.join(getattr(action, 'nodes', ()))}",
         "DropRequest": f"delete request {getattr(action, 'request', '')}",
         "Leave": f"delete the servers of nodes {', '.join(getattr(action, 'nodes', ()))}",
         "Release": f"release node {getattr(action, 'node', '')}",
@@ -154,7 +154,8 @@ def _raise_unless_fine(turn: LeaseTurn, outcome: LeaseOutcome, result: dict[str,
         return
     if not turn.present:
         raise DeadlineExceeded(
-            f"lease {name} could not be released within {turn.timeout:g} s: {progress_line(status)}; repeat to go on",
+            f"lease {name} could not be released within {turn.timeout:g} s: {progress_line(status)};"
+            " repeat to continue",
             result,
         )
     rest = (

@@ -45,9 +45,7 @@ ZOOKEEPER_CONTACT = Metric(
 )
 
 NODES = Metric("nodes", "Nodes in ZooKeeper.", (*POOL, "label", "state"))
-LABEL_MISSING = Metric(
-    "label_min_ready_missing", "Free nodes of a label that are missing to its min-ready.", ("label",)
-)
+LABEL_MISSING = Metric("label_min_ready_missing", "Free nodes that a label lacks to reach its min-ready.", ("label",))
 REQUESTS = Metric(
     "requests", "Node requests. reason is the code of what a request waits for, or empty.", ("state", "reason")
 )
@@ -150,7 +148,7 @@ IMAGE_PAUSED = Metric("image_paused", "1 for an image whose builds are paused.",
 UPLOADS = Metric("image_uploads", "Uploads of an image in ZooKeeper.", ("provider", "image", "state"))
 UPLOAD_BUILT = Metric(
     "image_upload_build_timestamp_seconds",
-    "When the newest build that a provider has a ready upload of became ready.",
+    "When the newest build with a ready upload at a provider became ready.",
     ("provider", "image"),
 )
 BUILDS_UNUSED = Metric(

@@ -114,7 +114,7 @@ def _is_told(text: str, left_out: Mapping[str, str]) -> bool:
 def _unmet(result: Result) -> list[str]:
     reasons = result.get("min_ready_reasons", {})
     return [
-        f"label {label}: {amount(count, 'node')} of min-ready missing"
+        f"label {label}: {amount(count, 'node')} short of min-ready"
         + (f": {why}" if (why := reasons.get(label)) else "")
         for label, count in result["min_ready_unmet"].items()
     ]

@@ -72,7 +72,7 @@ def _told(module: AnsibleModule, aged: Aged | None, what: str, result: dict[str,
     if result["left_out"]:
         shown = len(result[what])
         module.warn(
-            f"{result['left_out']} {what} are left out, the {shown} youngest are shown: choose some with {options}"
+            f"{result['left_out']} {what} are left out, the {shown} newest are shown: choose some with {options}"
         )
     return with_age(module, aged, result)
 

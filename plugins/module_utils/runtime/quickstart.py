@@ -85,5 +85,5 @@ def _zookeeper(module: AnsibleModule, wish: QuickstartWish, progress: Progress) 
         changed = server.start(find_way(wish.zookeeper_home, wish.zookeeper_way))
     else:
         changed = server.stop()
-    progress.line(f"the private ZooKeeper {'runs' if starts else 'is ended'}")
+    progress.line(f"the private ZooKeeper {'runs' if starts else 'was stopped'}")
     return {"changed": changed, "folder": wish.folder, "zookeeper": f"127.0.0.1:{notes.port}"}

@@ -143,7 +143,7 @@ def _overdue(settings: Settings, cycle: Cycle, wishes: Wishes) -> Kill | None:
 def _with_successor(settings: Settings, cycles: Sequence[Cycle], wishes: Wishes, wait: float) -> list[Action]:
     """Decide with overlap: the newest cycle replaces the others as soon as it can act."""
     if not cycles:
-        return [] if wait > 0 else [Start("none is there")]
+        return [] if wait > 0 else [Start("no cycle is running")]
     newest = cycles[-1]
     if newest.state in READY and len(cycles) > 1:
         return [Stop(cycle.number, f"cycle {newest.number} takes over") for cycle in cycles[:-1]]
@@ -160,7 +160,7 @@ def _one_by_one(settings: Settings, cycles: Sequence[Cycle], busy: bool, wait: f
     A wish to replace the cycle waits until it ends by itself: its work, such as a build, cannot be taken over.
     """
     if not busy:
-        return [] if wait > 0 else [Start("none is there")]
+        return [] if wait > 0 else [Start("no cycle is running")]
     late = [cycle for cycle in cycles if cycle.age >= settings.duration + settings.overtime]
     return [Stop(cycle.number, f"it should have ended after {settings.duration:g} s") for cycle in late]
 

@@ -45,7 +45,7 @@ SECONDS: dict[str, Any] = {"type": int, "metavar": "SECONDS"}
 NODES_TO_NAME = Option("ids", (), "ids of nodes", {"nargs": "+", "metavar": "NODE"}, completes="node")
 NAME = Option("name", (), "name of the lease", {"metavar": "LEASE"}, completes="lease")
 WAITING = (
-    Option("timeout", ("--timeout",), "most seconds to wait; the exit status is 4 then", SECONDS),
+    Option("timeout", ("--timeout",), "maximum seconds to wait; the exit status is 4 then", SECONDS),
     Option("launch", ("--launch",), "launch and delete nodes here, where no launcher runs", {"action": "store_true"}),
 )
 LASTING = (
@@ -204,7 +204,7 @@ COMMANDS = (
     ),
     Command(
         "why",
-        "explain why a request waits, or tell the life of a node",
+        "explain why a request waits, or show the life of a node",
         STATUS,
         (
             Option("id", (), "id of a request or node", {"metavar": "ID"}, completes="request"),
@@ -256,8 +256,8 @@ COMMANDS = (
             Option("comment", ("--comment",), "why the node is held", {"metavar": "TEXT"}),
             Option("hold_job", ("--job",), "job for which the node is held", {"metavar": "NAME"}),
             Option("hold_expiration", ("--expires",), "seconds after which the node is deleted; 0 for never", SECONDS),
-            Option("wait", ("--wait",), "wait until the present user of the node is done", {"action": "store_true"}),
-            Option("timeout", ("--timeout",), "most seconds to wait with --wait", SECONDS),
+            Option("wait", ("--wait",), "wait until the current user of the node is done", {"action": "store_true"}),
+            Option("timeout", ("--timeout",), "maximum seconds to wait with --wait", SECONDS),
         ),
         ACTED,
         {"state": "held"},
@@ -278,8 +278,8 @@ COMMANDS = (
         NODE,
         (
             NODES_TO_NAME,
-            Option("wait", ("--wait",), "wait until the present user of the node is done", {"action": "store_true"}),
-            Option("timeout", ("--timeout",), "most seconds to wait with --wait", SECONDS),
+            Option("wait", ("--wait",), "wait until the current user of the node is done", {"action": "store_true"}),
+            Option("timeout", ("--timeout",), "maximum seconds to wait with --wait", SECONDS),
         ),
         ACTED,
         {"state": "absent"},
@@ -398,7 +398,7 @@ COMMANDS = (
         (PROVIDERS, Option("offline", ("--offline",), "only the files; ask no cloud", FORCE)),
         examples=("check", "check --offline -c new/nodepool.yaml"),
         aliases=("config-validate",),
-        said=("", "the configuration can be used"),
+        said=("", "the configuration is valid"),
     ),
     Command(
         "erase",

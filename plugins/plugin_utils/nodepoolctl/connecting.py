@@ -65,7 +65,7 @@ def _node(options: Mapping[str, Any], ask: Ask) -> dict[str, Any]:
         (lease,) = ask(LEASE_INFO, {"names": [target]})["leases"]
         held = [node["id"] for node in lease["nodes"] if node["held"]]
         if not 1 <= number <= len(held):
-            raise UnknownName([f"lease {target} has {amount(len(held), 'node')}, and number is {number}"])
+            raise UnknownName([f"lease {target} has {amount(len(held), 'node')}, but number is {number}"])
         target = held[number - 1]
     (node,) = ask(NODE_INFO, {"ids": [target]})["nodes"] or [None]
     if node is None:

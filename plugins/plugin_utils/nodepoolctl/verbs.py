@@ -97,7 +97,7 @@ class Verb:
         except Stopped:  # the launcher in this process has taken the signal
             number = signal.SIGINT
         name = self.options["name"]
-        stderr(f"interrupted: lease {name} is being released; interrupt again to leave it")
+        stderr(f"interrupted: lease {name} is being released; interrupt again to keep it")
         try:
             self.ask(commands.LEASE, {"state": "absent"})
         except (Interrupted, NodepoolError) as problem:

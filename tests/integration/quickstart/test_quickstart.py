@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The first hour: from clouds.yaml to a node of one's own, from a checkout and from an installed tarball."""
+"""The first hour: from clouds.yaml to a node of your own, from a checkout and from an installed tarball."""
 
 from __future__ import annotations
 
@@ -281,7 +281,7 @@ def test_what_is_ambiguous_or_missing_is_told_with_the_variable(newcomer: Newcom
 
 def test_with_a_group_of_ones_own_none_is_made(newcomer: Newcomer) -> None:
     shown = fine(newcomer.play(quickstart_group="default"))
-    assert "The node said" in shown and "making security group" not in shown
+    assert "The node said" in shown and "creating security group" not in shown
     assert "security-groups" not in newcomer.config.read_text("utf-8")
 
 
@@ -326,7 +326,7 @@ def test_from_an_installed_tarball_with_nothing_but_what_it_asks_for(newcomer: N
 
     missing = play(first)
     assert missing.returncode != 0
-    assert f"has no asyncssh, jsonschema, kazoo, openstacksdk. Type: {python} -m pip install" in missing.stdout
+    assert f"has no asyncssh, jsonschema, kazoo, openstacksdk. Run: {python} -m pip install" in missing.stdout
     (site / "lent.pth").write_text(f"{theirs}\n")
     assert "The node said: Linux" in fine(play(first))
     fine(play(absent))

@@ -205,8 +205,8 @@ class PrivateZooKeeper:
         if ran.returncode != 0:
             said = (ran.stderr or ran.stdout).strip()[-500:]
             raise StoreError(
-                f"{way.kind} does not start the image {IMAGES[way.kind]}: {said}. Can this user run containers, and"
-                f" is the registry reached? Or use Java. {_PACKAGES}"
+                f"{way.kind} does not start the image {IMAGES[way.kind]}: {said}. Check that this"
+                f" user can run containers and reaches the registry, or use Java. {_PACKAGES}"
             )
 
     def _last_words(self, way: Way) -> str:

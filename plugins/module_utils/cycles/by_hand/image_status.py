@@ -53,7 +53,7 @@ def images_seen(
         for one in unlisted[:MOST_ASKED]:
             seen[name, one] = client.images.get(one)
         if len(unlisted) > MOST_ASKED:
-            left[name] = f"{len(unlisted) - MOST_ASKED} images that it does not list were not asked for"
+            left[name] = f"{len(unlisted) - MOST_ASKED} images that it does not list were not checked"
 
     try:
         answers = reach(clients, look)

@@ -61,13 +61,13 @@ def write_zuul_config(options: ConfigOptions, path: str | None, *, offline: bool
 
 def file_text(found: Converted, source: str) -> str:
     """Return the file: the objects, above them as comments what zuul.conf needs and what could not be converted."""
-    lines = [f"Made of {os.path.basename(source)} for zuul-launcher 14.3.", ""]
+    lines = [f"Made from {os.path.basename(source)} for zuul-launcher 14.3.", ""]
     lines += ["zuul.conf needs:"]
     for name, keys in sorted(found.connections.items()):
         lines += [f'  [connection "{name}"]', *(f"  {key}={value}" for key, value in keys.items())]
     lines += ["", *NEEDED]
     if found.told:
-        lines += ["", "What Zuul does not have, or has otherwise:", *(f"- {text}" for text in found.told)]
+        lines += ["", "What Zuul does not have, or does differently:", *(f"- {text}" for text in found.told)]
     comments = "".join(f"# {line}".rstrip() + "\n" for text in lines for line in text.splitlines() or [""])
     return f"{comments}\n{yaml_text(found.objects)}"
 

@@ -57,8 +57,8 @@ class TreeClock:
             return ""
         side = "ahead of" if self._ahead > 0 else "behind"
         return (
-            f"the clock of this host is {span(abs(self._ahead))} {side} that of ZooKeeper, by which leases begin and"
-            " end and records grow old: synchronize the clocks"
+            f"the clock of this host is {span(abs(self._ahead))} {side} that of ZooKeeper, which says when leases"
+            " begin and end and how old records are: synchronize the clocks"
         )
 
     def hear(self, server_time: float) -> float:

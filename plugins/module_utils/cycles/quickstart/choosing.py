@@ -106,7 +106,7 @@ def _made_group(notes: Notes, client: CloudClient, say: Callable[[str], None]) -
             client.access.delete_group(left.id)
     notes.group = notes.name
     notes.write()
-    say(f"making security group {notes.group}: no group of the project lets ssh in, or several do")
+    say(f"creating security group {notes.group}: no group of the project lets ssh in, or several do")
     made = client.access.create_ssh_group(notes.group, "ssh to nodes; made by stackci.nodepool.quickstart")
     return SecurityGroup(made, notes.group, admits_ssh=True)
 

@@ -93,7 +93,9 @@ class Notes:
         try:
             os.makedirs(self.folder, mode=0o700, exist_ok=True)
         except OSError as problem:
-            raise ConfigError([f"{self.folder}: cannot be made: {problem.strerror}: make it, {_ELSE}"]) from problem
+            raise ConfigError(
+                [f"{self.folder}: cannot be created: {problem.strerror}: create it, {_ELSE}"]
+            ) from problem
         write_private(self.path, json.dumps({**asdict(self), "folder": ""}, indent=1) + "\n")
 
     def write_file(self, name: str, text: str) -> bool:

@@ -36,7 +36,7 @@ def check_needs(
         names = ", ".join(line.partition(">")[0] for line in missing)
         packages = " ".join(shlex.quote(line) for line in missing)
         problems.append(
-            f"the Python that runs Ansible ({sys.executable}) has no {names}. Type: {shlex.quote(sys.executable)}"
+            f"the Python that runs Ansible ({sys.executable}) has no {names}. Run: {shlex.quote(sys.executable)}"
             f" -m pip install {packages}"
         )
     if which("ssh") is None:

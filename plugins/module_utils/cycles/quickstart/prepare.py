@@ -139,7 +139,7 @@ def _give_key(wish: QuickstartWish, notes: Notes, key: LoginKey, say: Say) -> No
             return
         notes.keypair = notes.name
         notes.write()
-        say(f"giving the cloud the public key of {key.private_path} as keypair {notes.keypair}")
+        say(f"uploading the public key of {key.private_path} as keypair {notes.keypair}")
         client.access.create_keypair(notes.keypair, key.public_text)
 
 
@@ -186,7 +186,7 @@ def _with_servers(plan: FirstPlan, wish: QuickstartWish, notes: Notes) -> FirstP
     if wish.zookeeper:
         servers, chroot = wish.servers()
         return replace(plan, servers=servers, chroot=chroot, servers_from="the one that you named")
-    which = "a private one; the playbook with -e state=stopped ends it, with -e state=started starts it again"
+    which = "a private one; the playbook with -e state=stopped stops it, with -e state=started starts it again"
     return replace(plan, servers=((HOST, notes.port),), servers_from=which)
 
 

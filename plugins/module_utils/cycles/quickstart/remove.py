@@ -69,7 +69,7 @@ def remove(
             client.access.delete_keypair(notes.keypair)
         _delete_group(client, notes, clock, sleep)
     if notes.port:
-        say("ending the private ZooKeeper")
+        say("stopping the private ZooKeeper")
         private_zookeeper(notes).remove()
     kept = _kept(notes)
     files = [notes.at(name) for name in sorted(notes.files) if notes.is_as_written(name) and notes.remove_file(name)]
@@ -113,7 +113,7 @@ def _delete_nodes(wish: QuickstartWish, notes: Notes, say: Say) -> list[str]:
             run_launcher(options, progress=say, done=lambda store: not any(store.nodes.list()))
     except (ConfigError, StoreError) as error:
         # Without ZooKeeper or with a file that was broken meanwhile, servers are found by the id of the tree.
-        say(f"the nodes are not read from ZooKeeper: {error}")
+        say(f"the nodes cannot be read from ZooKeeper: {error}")
         return []
     return [f"node {node}" for node in nodes]
 

@@ -70,7 +70,7 @@ def _problems(gate: dict[str, Any], image: str, main: dict[str, Any], path: Path
             remedy = suggestion(place, able) or f"name one of {', '.join(able)}"
             yield Problem(
                 (*path, "providers", index),
-                f"names the provider {shown(place)!r}, which has not both diskimage {shown(image)!r} and {what}:"
+                f"names the provider {shown(place)!r}, which does not have both diskimage {shown(image)!r} and {what}:"
                 f" {remedy}",
             )
 

@@ -43,7 +43,7 @@ class GateSettings:
         files=OURS_ONLY,
         minLength=1,
     )
-    timeout: int = seconds("Most time that the playbook may take.", 600, least=1, files=OURS_ONLY)
+    timeout: int = seconds("Maximum time for the playbook.", 600, least=1, files=OURS_ONLY)
     tries: int = count("Canaries that must fail before a build is rejected.", 2, least=2, files=OURS_ONLY)
     providers: tuple[str, ...] = texts(
         "Providers that test, the first one first; the first provider with the diskimage and the label when absent. "

@@ -28,7 +28,7 @@ PREVIOUS, CANDIDATE = "previous", "candidate"
 """Channels: which build of a diskimage a label is made from; "" for the one in use."""
 _SERVER: Schema = {
     "pattern": "^[0-9a-fA-F]{8}-?([0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}$",
-    "errorMessage": "is not the id of a server, and nova takes no name here: write the id",
+    "errorMessage": "is not the id of a server, and nova accepts no name here: write the id",
 }
 _SERVERS: Schema = {
     "type": ["string", "array", "null"],
@@ -84,7 +84,9 @@ class Probe:
         files=OURS_ONLY,
         minLength=1,
     )
-    timeout: int = seconds("Most time from an answer by ssh until all of it has passed.", 300, least=1, files=OURS_ONLY)
+    timeout: int = seconds(
+        "Maximum time from an answer by ssh until all of it has passed.", 300, least=1, files=OURS_ONLY
+    )
     interval: int = seconds("Time between the starts of two attempts.", 5, least=1, files=OURS_ONLY)
 
 
@@ -97,10 +99,10 @@ class LaunchSettings:
     """
 
     boot_timeout: int | None = seconds(
-        "Most time from an address to an answer by ssh.", None, least=1, inherits=LABEL_OR_PROVIDER, files=OURS_ONLY
+        "Maximum time from an address to an answer by ssh.", None, least=1, inherits=LABEL_OR_PROVIDER, files=OURS_ONLY
     )
     launch_timeout: int | None = seconds(
-        "Most time that the cloud may take to start a server.",
+        "Maximum time for the cloud to start a server.",
         None,
         least=1,
         inherits=LABEL_OR_PROVIDER,

@@ -17,14 +17,14 @@ from .option_kinds import count
 from .options import MOST, Raw
 
 LIMITS = {
-    "max-servers": count("Most servers.", unit="servers"),
-    "max-cores": count("Most cores.", unit="cores"),
-    "max-ram": count("Most memory, in MiB.", unit="MiB"),
-    "max-volumes": count("Most volumes.", unit="volumes"),
-    "max-volume-gb": count("Most space on volumes, in GB.", unit="GB"),
+    "max-servers": count("Maximum number of servers.", unit="servers"),
+    "max-cores": count("Maximum number of cores.", unit="cores"),
+    "max-ram": count("Maximum memory, in MiB.", unit="MiB"),
+    "max-volumes": count("Maximum number of volumes.", unit="volumes"),
+    "max-volume-gb": count("Maximum space on volumes, in GB.", unit="GB"),
 }
 OTHER_LIMIT = {
-    "description": "Most of a resource of that name.",
+    "description": "Maximum of a resource of that name.",
     "type": ["integer", "null"],
     "minimum": 0,
     "maximum": MOST,

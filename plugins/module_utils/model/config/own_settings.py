@@ -109,7 +109,7 @@ def _entries(settings: Raw, main: Any, option: Option, path: Path, where: str) -
             continue
         place, inside = (*path, index, "name"), f" in {where}" if where else ""
         if name in seen:
-            yield Problem(place, f"is the name of entry number {seen[name] + 1}, too: write one entry")
+            yield Problem(place, f"is also the name of entry number {seen[name] + 1}: write one entry")
         elif known is not None and name not in known:
             remedy = suggestion(name, known) or "define it there, or remove the entry"
             yield Problem(

@@ -76,7 +76,7 @@ CONFIG_DRIVE = "Give servers a config drive; the cloud's choice when absent."
 IMAGE_ACCOUNT = "Account that Ansible uses on the node."
 PYTHON = "Python interpreter on the node."
 SHELL = "Shell of the account, for Ansible."
-POOL_SIZE = count("Most servers; 0 or less disables the pool.", least=None, unit="servers")
+POOL_SIZE = count("Maximum number of servers; 0 or less disables the pool.", least=None, unit="servers")
 CONNECTION = "How Ansible connects."
 CONNECTION_PORT = "Port to connect to; 5986 for winrm."
 PROBE = "What a node of the image must pass before it is handed over."
@@ -126,7 +126,7 @@ class ZooKeeperAuth:
         enum=["digest", "sasl", None],
     )
     former_password: str = text(
-        "The password before, while it is being replaced; scheme digest only.", "", files=(SECURE,), private=True
+        "The previous password, while it is being replaced; scheme digest only.", "", files=(SECURE,), private=True
     )
     protect: bool = switch(
         "Only this account may change what the collection keeps in ZooKeeper; for launchers and builders, not for "
@@ -217,7 +217,7 @@ class Diskimage:
         "Delete local files once they are uploaded everywhere.", False, inherits=PARENT_OR_FALSE
     )
     rebuild_age: int = seconds("Build again when the newest image is this old.", 86400, inherits=PARENT)
-    build_timeout: int = seconds("Most time that a build may take.", 28800, inherits=PARENT)
+    build_timeout: int = seconds("Maximum time for a build.", 28800, inherits=PARENT)
     pause: bool = switch("Build no new images, not even on request.", False, inherits=PARENT)
     username: str = text(IMAGE_ACCOUNT, "zuul", inherits=PARENT)
     python_path: str = text(PYTHON, "auto", inherits=PARENT)
@@ -385,19 +385,19 @@ class Provider:
     cloud: str = needed_text("Name of the cloud in clouds.yaml.")
     region_name: str | None = text("Region of the cloud.", minLength=1)
     priority: int = count(
-        "The smallest is used first; a starting launcher lets the others wait up to 10 s until its cloud answers.",
+        "The smallest is used first; a starting launcher makes the others wait up to 10 s until its cloud answers.",
         100,
         least=None,
     )
     max_concurrency: float = count(
-        "Most launches in progress; 0 or less for no limit.", math.inf, least=None, read=positive_or_endless
+        "Maximum launches in progress; 0 or less for no limit.", math.inf, least=None, read=positive_or_endless
     )
     """The maximum number of launches at the same time; math.inf when not configured or not positive."""
-    rate: float = fraction("Least time between the starts of two API calls; 0 for no delay.", 0.0, least=0)
-    boot_timeout: int = seconds("Most time from an address to an answer by ssh.", 60, least=1)
-    launch_timeout: int = seconds("Most time that the cloud may take to start a server.", 3600, least=1)
+    rate: float = fraction("Minimum time between the starts of two API calls; 0 for no delay.", 0.0, least=0)
+    boot_timeout: int = seconds("Maximum time from an address to an answer by ssh.", 60, least=1)
+    launch_timeout: int = seconds("Maximum time for the cloud to start a server.", 3600, least=1)
     launch_retries: int = count("Attempts for a node; 0 acts as 1.", 3, unit="attempts", read=at_least(1))
-    image_upload_timeout: int = seconds("Most time that an upload may take.", 3600, least=1)
+    image_upload_timeout: int = seconds("Maximum time for an upload.", 3600, least=1)
     image_name_format: str = text(
         "Name of an uploaded image, of {image_name}, {upload_id} and {timestamp}.", "{image_name}-{timestamp}"
     )

@@ -287,7 +287,7 @@ def _of_leaks(rows: Rows, limits: Limits) -> Iterator[Happening]:
                 "reason": row["answer"],
                 "tries": row["tries"],
             }
-            told = f"provider {row['provider']}: {row['what']} has leaked {span(row['age'])} ago"
+            told = f"provider {row['provider']}: {row['what']} leaked {span(row['age'])} ago"
             yield Happening(LEAK_FOUND, f"{row['provider']}/{row['what']}", told, about)
 
 

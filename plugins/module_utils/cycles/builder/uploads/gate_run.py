@@ -138,7 +138,7 @@ class Gate:
         node, config = taken.node, self.resources.config()
         if (kind == CANARY) != (node.image_id == self.upload.path):
             self._nodes().give_back(taken)
-            why = f"node {node.id} was made from another image than asked for: its launcher does not know the gate"
+            why = f"node {node.id} was made from a different image than requested: its launcher does not know the gate"
             return self._told(record, Inconclusive(AGAIN, why), self.resources.clock())
         log = log_path(config, self.upload, len(record.results) + 1)
         self._say(f"the gate's playbook runs on {kind} node {node.id}")

@@ -328,7 +328,7 @@ class UploadsCycle(Work):
 
         def take(outcome: UploadResult | Exception) -> None:
             if isinstance(outcome, Exception) or outcome.ended == Ended.SKIPPED:
-                self._put_off(upload.path, "its gate cannot be gone on with")
+                self._put_off(upload.path, "its gate cannot be continued")
             self._take(job, outcome)
 
         self._workers.start(TEST, key, run, take)

@@ -439,7 +439,7 @@ class Launches:
 
     def _left_behind(self, ongoing: LaunchInProgress) -> None:
         """Go on to the next attempt although the server of the last one still exists."""
-        line = f"node {ongoing.node.id}: goes on without waiting for the end of server {ongoing.launch.server_id}"
+        line = f"node {ongoing.node.id}: continues without waiting for the end of server {ongoing.launch.server_id}"
         self._cleared(ongoing, machine.left_behind)
         self._context.account.say(Line(line, **ongoing.subject))
 

@@ -211,7 +211,9 @@ class ActingProviders:
             self._store_drain(former, client.place)
             self._set_draining(name, former)
             self._say(
-                name, f"moves to another cloud when nothing is left in {former.cloud}, now {amount(left, 'node')}"
+                name,
+                f"moves to another cloud when nothing is left in {former.cloud}, which still has"
+                f" {amount(left, 'node')}",
             )
         else:
             self._forget(name)

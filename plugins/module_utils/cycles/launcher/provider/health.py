@@ -226,7 +226,7 @@ class Health:
         until, asked = self._core_held
         if now < until:
             said = f"{error}; " if error is not None else ""
-            text = f"{said}it asked for no calls during {asked:.0f} s, which ends in {until - now:.0f} s"
+            text = f"{said}it asked for a pause of {asked:.0f} s, which ends in {until - now:.0f} s"
             return self._trouble(text)
         if error is not None:
             return self._trouble(str(error), whose=_owner_of(error))

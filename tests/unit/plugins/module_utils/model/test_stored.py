@@ -64,7 +64,7 @@ def test_a_spoilt_document_is_read_or_refused(path, seed):
         ({"resource": "cores", "until": "soon"}, "'until' is a text, not a finite number"),
         ({"resource": "cores", "until": None}, "'until' is null, not a finite number"),
         ({"resource": "cores", "until": True}, "'until' is a truth value, not a finite number"),
-        ({"resource": "cores", "until": 10**400}, "'until' is a number beyond all bounds, not a finite number"),
+        ({"resource": "cores", "until": 10**400}, "'until' is a number out of range, not a finite number"),
         ({"resource": "cores", "until": 1, "refusals": [1, "x"]}, "'refusals' is a list, not a list of finite numbers"),
         ({"resource": "cores", "until": 1, "evidence": 7}, "it is a number, not a JSON object"),
         ({"resource": "cores", "until": 1, "evidence": {"others": {}}}, "'others' is an object, not a finite number"),

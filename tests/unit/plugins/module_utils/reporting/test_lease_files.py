@@ -87,7 +87,7 @@ def test_a_file_of_somebody_else_is_left_alone(files: LeaseFiles) -> None:
     mine = Path(str(files.ssh_config))
     mine.write_text("Host work\n  User me\n")
     for rows in ([row()], None):
-        with pytest.raises(ConfigError, match="was not written for this lease: it is left as it is"):
+        with pytest.raises(ConfigError, match="was not written for this lease, so it is not changed"):
             bring(files, "web", rows)
     assert mine.read_text() == "Host work\n  User me\n"
     mine.unlink()

@@ -71,7 +71,7 @@ def test_a_record_cannot_give_options_to_ssh():
 def test_a_node_that_cannot_be_reached_is_an_error():
     with pytest.raises(NodepoolError, match="no address"):
         Ssh(address=None).connect(target="web")
-    with pytest.raises(UnknownName, match="lease web has 1 node, and number is 2"):
+    with pytest.raises(UnknownName, match="lease web has 1 node, but number is 2"):
         Ssh().connect(target="web", number=2)
 
 

@@ -157,7 +157,7 @@ def test_an_image_that_cannot_be_had_is_told(tmp_path):
     failing.write_text("#!/bin/sh\necho 'no such host' >&2\nexit 125\n")
     failing.chmod(0o755)
     with pytest.raises(
-        StoreError, match=r"docker does not start the image zookeeper:3\.9: no such host\. Can this user"
+        StoreError, match=r"docker does not start the image zookeeper:3\.9: no such host\. Check that this user"
     ):
         server_of(tmp_path, tmp_path / "none").start(Way("docker", str(failing)))
 

@@ -55,7 +55,7 @@ def test_a_cloud_that_lists_nothing_is_asked_a_bounded_number_of_times_for_the_y
     seen, problems, glance = looked([], *reversed(ready))
     assert glance.asked == [each.external_id for each in ready[:MOST_ASKED]]
     assert set(seen) == {("cloud1", one) for one in glance.asked}
-    assert problems == {"cloud1": "50 images that it does not list were not asked for"}
+    assert problems == {"cloud1": "50 images that it does not list were not checked"}
 
 
 def test_a_provider_that_refuses_the_login_is_named():

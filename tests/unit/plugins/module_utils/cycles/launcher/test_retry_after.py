@@ -37,7 +37,7 @@ def test_while_it_lasts_there_is_a_reason_and_one_cheap_call_at_a_time():
         before = client.counters.result()
         assert not world.run(50, until=lambda: world.state(request) == "fulfilled")
         wait = cycle.account.waiting[request]
-        assert "it asked for no calls during 3600 s, which ends in" in wait["text"]
+        assert "it asked for a pause of 3600 s, which ends in" in wait["text"]
         after = client.counters.result()
         fresh = {
             name: sum(after[name].values()) - sum(before.get(name, {}).values())

@@ -33,7 +33,7 @@ def test_why_min_ready_is_not_kept_does_not_depend_on_the_order_of_pools():
             return list(launcher_summary(cycle.result)["waits"])
 
     (text,) = told("a", "b")
-    assert text.startswith("label small: 3 nodes of min-ready missing: ")
+    assert text.startswith("label small: 3 nodes short of min-ready: ")
     assert "0 left in east/a" in text and "0 left in east/b" in text
     assert told("b", "a") == [text]
 

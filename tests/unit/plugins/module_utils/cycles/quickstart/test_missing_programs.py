@@ -31,9 +31,9 @@ def test_one_message_with_the_line_to_type(monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(ConfigError) as caught:
         check_needs(lambda name: None, lambda name: None)
     libraries, ssh = str(caught.value).splitlines()
-    assert re.search(r"has no asyncssh, jsonschema, kazoo, openstacksdk, PyYAML\. Type: ", libraries)
+    assert re.search(r"has no asyncssh, jsonschema, kazoo, openstacksdk, PyYAML\. Run: ", libraries)
     assert libraries.endswith(
-        "Type: '/new comer/v/bin/python3' -m pip install 'asyncssh>=2.14' 'jsonschema>=4.10' 'kazoo>=2.9.0,<2.12'"
+        "Run: '/new comer/v/bin/python3' -m pip install 'asyncssh>=2.14' 'jsonschema>=4.10' 'kazoo>=2.9.0,<2.12'"
         " 'openstacksdk>=4.0.0' 'PyYAML>=6.0'"
     )
     assert "apt-get install openssh-client" in ssh

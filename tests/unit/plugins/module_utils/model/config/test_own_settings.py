@@ -92,7 +92,7 @@ def test_an_empty_file_says_nothing(own):
             "does not define in pool 'main' of provider 'west': define it there, or remove the entry",
         ),
         ("providers: [{name: bare}]", "names a provider with another driver, which is left out"),
-        ("labels: [{name: small}, {name: small}]", "is the name of entry number 1, too: write one entry"),
+        ("labels: [{name: small}, {name: small}]", "is also the name of entry number 1: write one entry"),
         ("labels: [{name: small, boot-timeot: 3}]", "is not a known key here: did you mean boot-timeout?"),
         ("labels: [{name: small, min-ready: 3}]", "is not a known key here: it belongs to labels of nodepool.yaml"),
         ("labels: [{name: small, boot-timeout: 0}]", "expected a whole number of seconds, 1 or more"),

@@ -32,7 +32,7 @@ def test_nodepool_yaml_does_not_have_them() -> None:
 @pytest.mark.parametrize(
     ("budgets", "words"),
     [
-        ("[{name: a}, {name: a}]", "is the name of entry number 1, too"),
+        ("[{name: a}, {name: a}]", "is also the name of entry number 1"),
         ("[{hours-per-day: 1}]", "name"),
         ("[{name: a, hours-per-day: -1}]", "hours-per-day"),
         ("[{name: a, hours-per-week: 1}]", "hours-per-week"),

@@ -381,7 +381,7 @@ def test_a_provider_that_moves_to_another_cloud_is_emptied_first(world):
     assert world.run(SOON, lambda: "west/main" in registered(world))
     served(world, "small", provider="west")
     assert machines(world, "new-west") == 1
-    assert lines(cycle, "moves to another cloud when nothing is left in west, now 2 nodes")
+    assert lines(cycle, "moves to another cloud when nothing is left in west, which still has 2 nodes")
 
 
 def test_a_provider_that_moved_while_nobody_ran_is_emptied_first(world):

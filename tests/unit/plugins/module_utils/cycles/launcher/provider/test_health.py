@@ -118,7 +118,7 @@ def test_what_an_api_asks_for_is_a_reason_and_told_in_health():
     one = health()
     one.heard(CloudUnavailable("503 Service Unavailable", status=503, retry_after=3600.0), 0.0, "GET /limits")
     reason = one.blocked(20.0)
-    told = "503 Service Unavailable; it asked for no calls during 3600 s, which ends in 40 s"
+    told = "503 Service Unavailable; it asked for a pause of 3600 s, which ends in 40 s"
     assert reason is not None and reason.figures["text"] == told
     document = one.document(20.0)
     assert (document["state"], document["text"], document["seconds"]) == ("trouble", told, 20.0)
