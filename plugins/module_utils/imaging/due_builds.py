@@ -160,17 +160,31 @@ def _wish(view: ImagesView, image: Diskimage, state: ImageState, request: int | 
     if not waiting:
         return BuildCode.FRESH, fresh, view.now + left
     waits = f"{joined(waiting)} {word_for(len(waiting), 'waits', 'wait')} for it: {whereabouts(view, ready[0])}"
+    own = _young_build(view, image, ready)
+    if own is not None:
+        # Two builders that never run at the same time would otherwise build in turn while a cloud is away.
+        own_age = span(view.now - (own.state_time or 0.0))
+        return (
+            BuildCode.FRESH,
+            f"{fresh}; {waits}; the last build of this builder is only {own_age} old",
+            view.now + left,
+        )
     at = given_up_at(view, ready[0])
     if at is not None and at <= view.now:
         return BuildCode.GONE, f"the newest ready build is {span(age)} old, and {waits}", None
     return BuildCode.FRESH, f"{fresh}; {waits}", min(view.now + left, at or view.now + left)
 
 
+def _young_build(view: ImagesView, image: Diskimage, ready: Sequence[Build]) -> Build | None:
+    """Return the newest ready build of this builder that has its files, unless it is older than rebuild-age."""
+    own = next((build for build in ready if view.is_ours(build) and not lost_formats(view, build)), None)
+    return own if own is not None and view.now - (own.state_time or 0.0) < image.rebuild_age else None
+
+
 def _missing_formats(view: ImagesView, image: Diskimage, ready: Sequence[Build]) -> list[str]:
     wanted = wanted_formats(view, image.name)
-    own = next((build for build in ready if view.is_ours(build) and not lost_formats(view, build)), None)
-    young = own is not None and view.now - (own.state_time or 0.0) < image.rebuild_age
-    if young and own is not None and set(wanted) <= set(own.formats):
+    own = _young_build(view, image, ready)
+    if own is not None and set(wanted) <= set(own.formats):
         return []
     return [name for name in wanted if name not in ready[0].formats]
 

@@ -250,3 +250,16 @@ def test_nothing_is_made_anew_where_nobody_waits_for_the_absent_builder():
     assert code(theirs, newer, verdicts=refused) == BuildCode.LOST, "ours has no files here"
     with_files = replace(away, images={"debian": state(theirs, newer, verdicts=refused)}, files=files(2, "qcow2"))
     assert case(with_files).code == BuildCode.FRESH, "one more build would be refused as well"
+
+
+def test_builders_that_never_run_at_the_same_time_do_not_build_in_turn():
+    theirs, own = build(2, age=1800, builder_id=THEM, builder="them.example.org"), build(1, age=7200)
+    seen = view(two_clouds(), state(own, theirs), files=files(1, "qcow2"), absent={THEM: NOW - 1800})
+    found = case(seen)
+    assert (found.code, found.at) == (BuildCode.FRESH, NOW + DAY - 1800)
+    assert found.reason.endswith("; the last build of this builder is only 2 h old")
+    assert case(replace(seen, files=())).code == BuildCode.GONE, "it has lost its files"
+    assert (
+        case(replace(seen, images={"debian": state(replace(own, state_time=NOW - DAY - 1), theirs)})).code
+        == "builder-gone"
+    )
