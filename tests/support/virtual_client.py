@@ -272,8 +272,8 @@ class VirtualClient:
         return self._call("POST /servers/{id}/action", lambda: ["kernel panic"], auxiliary=True, patience=seconds)
 
     def remarks(self) -> dict[str, str]:
-        """Nothing is odd."""
-        return {}
+        """What is odd at the cloud."""
+        return dict(self._cloud.remarks)
 
     def reached_addresses(self, server: Server, networks: Sequence[Network]) -> ReachedAddresses:
         """As the real client."""

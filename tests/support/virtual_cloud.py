@@ -196,12 +196,12 @@ class VirtualCloud:
         self.own_images: dict[str, Image] = {}
         self.unique_names = False
         """nova's ``osapi_compute_unique_server_name_scope`` is ``project``."""
+        self.remarks: dict[str, str] = {}
         self.taken_names: set[str] = set()
         """Names of servers that the list does not show."""
         self.cells_down = False
         """nova knows no service of any cell: no zone is available."""
-        self.refused: Counter[str] = Counter()
-        self.peak: Counter[str] = Counter()
+        self.refused, self.peak = Counter[str](), Counter[str]()
         self._count = self.first
 
     # -- for tests -----------------------------------------------------------------------------------------------

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from ..model import reasons
 from ..model.cloud import Flavor, Image, Network, SecurityGroup, ServerGroup
@@ -46,6 +47,31 @@ class Catalog:
     uploads: Mapping[str, Sequence[Image]] = field(default_factory=dict)
     image_names: Sequence[str] | None = None
     bounds: Limits | None = None
+
+
+LISTS = {"GET /flavors/detail": "flavors", "GET /networks": "networks", "GET /security-groups": "security_groups"}
+"""Kind of call → the field of :class:`Catalog` whose list the client reads item by item, without those that it cannot
+read."""
+
+
+def hidden(pool: Pool, label: PoolLabel, catalog: Catalog, remarks: Mapping[str, str]) -> dict[str, str]:
+    """Return why it is not known whether the cloud has what the label needs: kind of call → what cannot be read of it.
+
+    What is not found in a list may be one of its items that cannot be read. Empty if the label lacks something else, or
+    nothing.
+
+    :param remarks: kind of call → which items of its list are left out.
+    """
+    partial = [kind for kind in LISTS if remarks.get(kind)]
+    found = misses(pool, label, catalog) if partial else []
+    if not found or misses(pool, label, _without(catalog, partial)):
+        return {}
+    return {kind: remarks[kind] for kind in partial if misses(pool, label, _without(catalog, [kind])) != found}
+
+
+def _without(catalog: Catalog, kinds: Iterable[str]) -> Catalog:
+    unknown: dict[str, Any] = dict.fromkeys((LISTS[kind] for kind in kinds), None)
+    return replace(catalog, **unknown)
 
 
 def misses(pool: Pool, label: PoolLabel, catalog: Catalog) -> list[str]:

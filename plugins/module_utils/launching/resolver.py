@@ -310,13 +310,17 @@ def floating_problems(
     if not lacks_public_network(names, networks, private=reach.private, roles=roles):
         return
     if roles.nat_source:
-        found = _meant(roles.nat_source, networks)
+        found, remedy = _meant(roles.nat_source, networks), "correct the network with nat_source in clouds.yaml"
         if not found:
             every = sorted(network.name or network.id for network in networks if network.external)
-            yield not_offered("network", roles.nat_source, every, "correct the network with nat_source in clouds.yaml")
+            yield not_offered("network", roles.nat_source, every, remedy)
         if len(found) > 1:
             yield _several("networks", roles.nat_source, found, "use its id in clouds.yaml")
-        if len(found) != 1:
+        elif found and not found[0].external:
+            yield f"network {_shown(found)} is not external, so no floating IP can come from it: {remedy}"
+        elif found and not found[0].has_subnet:
+            yield f"network {_shown(found)} has no subnet, so no floating IP can come from it: {remedy}"
+        if len(found) != 1 or not (found[0].external and found[0].has_subnet):
             return
     fixed = [network for name in names for network in _meant(name, networks)]
     fixed = fixed or [network for network in networks if network.automatic and not network.external]

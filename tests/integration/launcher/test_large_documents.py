@@ -37,3 +37,18 @@ def test_a_request_and_a_node_near_the_limit_stop_nobody(site):
     for path in (request, node):
         assert f"{path} is ignored and not changed: it has {LARGE} bytes" in said
         assert len(requestor.client.get(path)[0]) == LARGE
+
+
+def test_a_long_chain_of_znodes_below_a_node_stops_nobody(site):
+    """Their paths are 12 MB in all: more than a request takes that deletes the node with all below it."""
+    site.configure()
+    requestor = site.requestor
+    node = requestor.make_node("used")
+    below = [f"{'n' * 250}{depth}" for depth in range(300)]
+    requestor.client.create("/".join([f"/nodepool/nodes/{node}", *below]), b"", makepath=True)
+    request = requestor.ask("small")
+    variables = site.variables(launcher_duration=60)
+    done = command("ansible-playbook", ROOT / "playbooks" / "launcher.yml", "-e", variables, folder=site.folder)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    assert requestor.state(request) == "fulfilled"
+    requestor.wait_gone([node])

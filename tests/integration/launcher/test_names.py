@@ -19,6 +19,7 @@ CREATE, FLOATING = "POST /servers", "POST /floatingips"
 PUBLIC = {"name": "public", "external": True}
 SIXTH = {"name": "sixth", "external": True, "ipv4": False, "cidr6": "2001:db8:6::/64"}
 APART = {"name": "apart", "router": False}
+DRY = {"name": "dry", "external": True, "ipv4": False}
 AMBIGUOUS = "ambiguous"
 CLOUDS: dict[str, dict[str, Any]] = {
     AMBIGUOUS: {"security_groups": ["web", "web"], "networks": [{"name": "private"}, {"name": "second"}, PUBLIC]},
@@ -29,7 +30,7 @@ CLOUDS: dict[str, dict[str, Any]] = {
             {"id": NEW, "name": "common", "visibility": "community"},
         ]
     },
-    "sources": {"networks": [{"name": "private"}, SIXTH, PUBLIC]},
+    "sources": {"networks": [{"name": "private"}, {"name": "second"}, SIXTH, PUBLIC, DRY]},
     "ports": {"networks": [APART, {"name": "private"}, PUBLIC]},
     "nowhere": {"networks": [APART, PUBLIC]},
 }
@@ -140,13 +141,17 @@ def test_where_no_floating_ip_can_be_had_one_server_is_enough_to_say_so(site: Si
     assert site.cloud.servers() == []
 
 
-def test_a_wrong_nat_source_is_told_before_a_server_is_created(site: Site, sim: SimCloud):
-    site.use_cloud(Cloud(sim, "sources"), private=False, networks=[{"name": "pubilc", "nat_source": True}])
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("pubilc", "no network named 'pubilc'"), ("second", "is not external"), ("dry", "has no subnet")],
+)
+def test_a_wrong_nat_source_is_told_before_a_server_is_created(site: Site, sim: SimCloud, name: str, told: str):
+    site.use_cloud(Cloud(sim, "sources"), private=False, networks=[{"name": name, "nat_source": True}])
     site.configure(provider("one", pool("main", label("small"), auto_floating_ip=True)))
     site.cloud.clear_calls()
     status, said = play(site, "config_validate.yml")
-    assert status != 0 and "no network named 'pubilc'" in said and "nat_source" in said, said
+    assert status != 0 and told in said and "nat_source" in said, said
     request = site.requestor.ask("small")
     play(site, "launcher.yml")
-    assert "nat_source" in failure(site, request)
+    assert told in failure(site, request) and "nat_source" in failure(site, request)
     assert site.cloud.calls(CREATE) == []

@@ -29,7 +29,7 @@ from ....model.reasons import Reason
 from ....model.request import NodeRequest
 from ..provider.actor import ProviderActor
 from ..provider.facts import Fact
-from ..provider.usable import MISS_AGE, SOON, ask_for_names, catalog_of, missing
+from ..provider.usable import MISS_AGE, SOON, ask_for_names, catalog_of, missing, unsure
 from .context import Context
 from .usable_builds import chosen_upload, usable_uploads
 
@@ -113,6 +113,9 @@ def label_template(
     away = _away(actor, pool, label, where)
     if away is not None:
         return LaunchTemplate(LabelOffer(not_now=away), settings)
+    doubt = unsure(actor, pool, label, now)
+    if doubt is not None:
+        return LaunchTemplate(LabelOffer(not_now=doubt), settings)
     if lacks:
         return LaunchTemplate(_lacking(context, actor, settings, label, where, lacks), settings)
     flavor = choose_flavor(flavors, label.flavor_name, label.min_ram)

@@ -16,6 +16,7 @@ from ....model.lines import Trouble
 from ....model.own_tree import BREAKERS
 from ....model.reasons import Reason
 from ..context.context import Context
+from ..provider.actor import ProviderActor
 
 
 class Breakers:
@@ -183,7 +184,16 @@ def print_of(*settings: object) -> str:
     return hashlib.sha256(repr(settings).encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def print_of_label(label: PoolLabel, pool: Pool, image: object, image_id: str | None, flavor_id: str | None) -> str:
-    """Return the fingerprint of all that a create of the label takes from the configuration and from the cloud."""
+def print_of_label(
+    label: PoolLabel, pool: Pool, actor: ProviderActor, image: object, image_id: str | None, flavor_id: str | None
+) -> str:
+    """Return the fingerprint of all that decides whether a launch of the label succeeds.
+
+    It is what a create takes from the configuration and from the cloud, how long its server is waited for, and by which
+    address it is reached.
+    """
+    provider, client = actor.provider, actor.client
     pool_settings = (pool.networks, pool.security_groups, pool.availability_zones, pool.auto_floating_ip)
-    return print_of(label, label.userdata, pool_settings, image, image_id, flavor_id)
+    waits = (provider.launch_timeout, provider.boot_timeout)
+    reach = (client.private, client.force_ipv4, client.roles)
+    return print_of(label, label.userdata, pool_settings, waits, reach, image, image_id, flavor_id)

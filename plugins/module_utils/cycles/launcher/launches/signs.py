@@ -135,8 +135,8 @@ class Signs:
 
 def print_of_launch(ongoing: LaunchInProgress) -> str:
     """Return the fingerprint of the settings with which a launch was made."""
-    launch = ongoing.launch
-    return print_of_label(ongoing.label, ongoing.pool, ongoing.image, launch.cloud_image_id, launch.flavor_id)
+    launch, actor = ongoing.launch, ongoing.actor
+    return print_of_label(ongoing.label, ongoing.pool, actor, ongoing.image, launch.cloud_image_id, launch.flavor_id)
 
 
 def _place(ongoing: LaunchInProgress) -> str:

@@ -179,10 +179,11 @@ def _status(server: Server) -> str:
 
 
 def _is_shown(actor: ProviderActor, server_id: str, now: float) -> bool:
-    """Return True if nova has shown the server as ACTIVE within PROVED_FOR seconds, in a list or by itself."""
+    """Return True if nova has shown the server as ACTIVE, and did nothing with it, within PROVED_FOR seconds."""
     view = actor.view
     server = view.servers.get(server_id)
-    if server is None or _status(server) != ACTIVE:
+    if server is None or server.status != ACTIVE or server.task_state is not None:
+        # nova shows a server that it stops as ACTIVE until it is stopped.
         return False
     if server_id not in view.missing and now - view.listed_from <= PROVED_FOR:
         return True

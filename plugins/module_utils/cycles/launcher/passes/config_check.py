@@ -16,6 +16,7 @@ from ....clients.openstack.cloud_client import CloudClient
 from ....launching.catalog import (
     Catalog,
     grouped,
+    hidden,
     image_misses,
     image_remarks,
     misses,
@@ -43,7 +44,7 @@ from ...frame.provider_reach import (
     unreached,
 )
 from ..context.launcher_options import LauncherOptions
-from ..provider.lacks import LIMITS, Lack
+from ..provider.lacks import LIMITS, Lack, flavors_of
 
 T = TypeVar("T")
 
@@ -145,7 +146,7 @@ def look_at(client: CloudClient, config: NodepoolConfig, provider: Provider) -> 
     grouped_up = any(label.launches.server_group is not None for _pool, label in labels)
     guarded = any(pool.security_groups for pool in pools)
     catalog = Catalog(
-        flavors=client.list_flavors(),
+        flavors=flavors_of(client),
         networks=_networks(looked, client, provider) if labels else None,
         zones=_read(looked, lambda: client.availability_zones(every=True)) if zoned else None,
         keypairs=_read(looked, client.list_keypairs) if keyed else None,
@@ -156,10 +157,14 @@ def look_at(client: CloudClient, config: NodepoolConfig, provider: Provider) -> 
         image_names=client.image_names() if [] in images.values() else None,
         bounds=_bounds(looked, client, pools),
     )
+    odd = client.remarks()
     for pool, label in labels:
         where = f"{provider.name}/{pool.name}"
-        floating = floating_problems(pool, label, catalog.networks, client)
-        for text in (*_problems(config, provider, pool, label, catalog), *floating):
+        floating = list(floating_problems(pool, label, catalog.networks, client))
+        unsure = {} if floating else hidden(pool, label, catalog, odd)
+        looked.unchecked.extend(text for text in unsure.values() if text not in looked.unchecked)
+        lacks = [] if unsure else misses(pool, label, catalog)
+        for text in (*lacks, *_problems(config, provider, pool, label, catalog), *floating):
             looked.rows.append((where, label.name, text))
         for text in image_remarks(config.image_settings(provider, label), catalog):
             looked.remarks.append((where, label.name, text))
@@ -224,11 +229,9 @@ def _images(
 def _problems(
     config: NodepoolConfig, provider: Provider, pool: Pool, label: PoolLabel, catalog: Catalog
 ) -> Iterator[str]:
-    lacks = misses(pool, label, catalog)
-    yield from lacks
     yield from image_misses(config.image_settings(provider, label), catalog)
     try:
         flavor = choose_flavor(catalog.flavors or (), label.flavor_name, label.min_ram)
     except CloudRefused:
-        return  # already reported by misses()
+        return  # reported by misses()
     yield from too_large(resources_of(pool, label, flavor), pool, catalog.bounds, provider.name)

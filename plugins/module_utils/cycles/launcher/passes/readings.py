@@ -104,7 +104,7 @@ def _offer(
 
     def print_now() -> str:
         flavor_id = template.flavor.id if template.flavor is not None else None
-        return print_of_label(label, pool, template.settings, template.cloud_image_id, flavor_id)
+        return print_of_label(label, pool, actor, template.settings, template.cloud_image_id, flavor_id)
 
     wrong = gates.breakers.wrong_label(name, where, pool.name, label.name, print_now)
     if wrong is not None:

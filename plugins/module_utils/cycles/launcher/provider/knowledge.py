@@ -14,10 +14,11 @@ from ....clients.openstack.kinds import CINDER, NEUTRON
 from ....launching.resolver import floating_problems, is_id
 from ....model.cloud import Flavor, Image, Network, SecurityGroup, ServerGroup
 from ....model.config.types import Pool, PoolLabel, Provider
-from ....model.errors import CloudUnavailable
+from ....model.errors import CloudError, CloudUnavailable
 from .dead_ends import DeadEnds
 from .denials import Denials
 from .facts import Fact
+from .lacks import Lack, flavors_of
 
 HOUR = 3600.0
 IMAGE_AGE = 300.0
@@ -58,7 +59,7 @@ class Knowledge:
         self.dead_ends = DeadEnds()
         self.doubted_at = float("-inf")
         """UNIX time at which the cloud last said that something which the facts have does not exist."""
-        self.flavors: Fact[list[Flavor]] = fact("GET /flavors/detail", lambda: client().list_flavors(), HOUR)
+        self.flavors: Fact[list[Flavor]] = fact("GET /flavors/detail", lambda: flavors_of(client()), HOUR)
         self.zones: Fact[list[str]] = fact("GET /os-availability-zone", self._read_zones, HOUR)
         self.networks: Fact[list[Network]] = fact(
             "GET /networks", lambda: client().list_networks(needed=by_name()), HOUR
@@ -75,6 +76,8 @@ class Knowledge:
         self.image_names: Fact[list[str]] = fact("GET /images", lambda: client().image_names(), HOUR, heeded=False)
         self.images: dict[str, Fact[list[Image]]] = {}
         self._looked_up: dict[tuple[str, str], tuple[tuple[object, ...], list[str]]] = {}
+        self._hidden: dict[tuple[str, str], list[Lack]] = {}
+        """Pool and label → the lists of which items cannot be read, one of which may be what the label names."""
 
     @property
     def facts(self) -> tuple[Fact[Any], ...]:
@@ -104,6 +107,21 @@ class Knowledge:
         if before is None or any(new is not old for new, old in zip(now, before[0], strict=True)):
             before = self._looked_up[(pool.name, label.name)] = (now, look())
         return before[1]
+
+    def note_hidden(self, place: tuple[str, str], errors: Iterable[CloudError], now: float) -> None:
+        """Note which lists may have what a label names among the items that cannot be read; none: it is not so.
+
+        :param place: pool and label.
+        """
+        since = {lack.kind: lack.since for lack in self._hidden.pop(place, ())}
+        found = [Lack(error.call, error, since.get(error.call, now)) for error in errors]
+        if found:
+            self._hidden[place] = found
+
+    def hidden(self, provider: Provider) -> list[Lack]:
+        """Return the lists that may have what labels of the provider name among the items that cannot be read."""
+        places = {(pool.name, label) for pool in provider.pools.values() for label in pool.labels}
+        return [lack for place, lacks in self._hidden.items() if place in places for lack in lacks]
 
     def learn_zones(self, document: object) -> None:
         """Take over the zones of earlier cycles; a reading that lacks one of them is dropped, as a cell was down."""

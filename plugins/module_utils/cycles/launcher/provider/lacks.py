@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ....clients.openstack.cloud_client import CloudClient
 from ....model import owner
-from ....model.errors import CloudAuthError, CloudError
+from ....model.cloud import Flavor
+from ....model.errors import CloudAuthError, CloudError, CloudUnavailable
 
 FEW = 3
 """Number of failed tries in a row from which a fact counts as not had."""
@@ -60,3 +62,15 @@ class Lack:
         remedies += [_QUOTA] if refused and self.kind == LIMITS else []
         parts = [said, *([self.used] if self.used else []), *([" or ".join(remedies)] if remedies else [])]
         return "; ".join(parts)
+
+
+def flavors_of(client: CloudClient) -> list[Flavor]:
+    """Read the flavors.
+
+    :raises CloudError: also where nova shows none, which is not for a label to mend.
+    """
+    flavors = client.list_flavors()
+    if not flavors:
+        text = f"provider {client.provider}: nova shows no flavor: give the project access to flavors"
+        raise CloudUnavailable(text, provider=client.provider, call="GET /flavors/detail", status=200)
+    return flavors

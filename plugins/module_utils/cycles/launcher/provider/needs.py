@@ -68,6 +68,7 @@ class Needs:
             *lacks_of(self._lists, stops=True),
             *lacks_of([known.flavors], stops=known.flavors.value is None),
             *lacks_of(self._names()),
+            *known.hidden(self._provider()),
             *lacks_of([known.zones], used="" if known.denials.zones else ANY_ZONE),
             *(self._limits.lacks(stops=not some_go_on) if wants_limits else ()),
         ]

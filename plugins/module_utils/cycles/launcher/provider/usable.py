@@ -8,10 +8,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ....launching.catalog import Catalog, misses
+from ....launching.catalog import Catalog, hidden, misses
 from ....model.config.types import Pool, PoolLabel
+from ....model.errors import CloudUnavailable
+from ....model.reasons import Reason
 from .actor import ProviderActor
 from .facts import Fact
+from .lacks import Lack
 
 MISS_AGE = 60.0
 """Seconds. No request is declined because of an older reading: a missing name may have been created meanwhile."""
@@ -74,6 +77,19 @@ def missing(actor: ProviderActor, pool: Pool, label: PoolLabel, now: float, max_
         return None
     found = [*_misses(actor, pool, label), *actor.known.floating_problems(pool, label, now)]
     return None if found and max_age != math.inf and _too_old(actor, facts, now) else found
+
+
+def unsure(actor: ProviderActor, pool: Pool, label: PoolLabel, now: float) -> Reason | None:
+    """Return why it is not known whether the cloud has what is missing, and note it; None if the cloud lacks it.
+
+    It may be an item of a list that cannot be read: that is for nobody but the cloud to mend.
+    """
+    told = {} if actor.known.floating_problems(pool, label, now) else actor.client.remarks()
+    found = hidden(pool, label, catalog_of(actor), told)
+    name = actor.provider.name
+    errors = [CloudUnavailable(text, provider=name, call=kind, status=200) for kind, text in found.items()]
+    actor.known.note_hidden((pool.name, label.name), errors, now)
+    return next((actor.health.reason_of(Lack(error.call, error, now)) for error in errors), None)
 
 
 def _is_unread(actor: ProviderActor, pool: Pool, label: PoolLabel, now: float) -> bool:

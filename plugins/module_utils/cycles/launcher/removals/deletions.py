@@ -15,7 +15,7 @@ from ....launching.machine import SETTLE_SECONDS
 from ....launching.upkeep import owners
 from ....model import reasons
 from ....model.config.gate_settings import is_gate_label
-from ....model.errors import StoreConflict, StoreGone
+from ....model.errors import StoreConflict, StoreGone, StoreTooLarge
 from ....model.launch import (
     Launch,
     Phase,
@@ -76,7 +76,8 @@ class Deletions:
         self._removals = removals
         self._deletions: dict[str, _Deletion] = {}
         self._looking: dict[str, tuple[ProviderActor, Launch]] = {}
-        self._endings: list[tuple[_Ending, Sent]] = []
+        self._endings: list[tuple[_Ending, Sent | None]] = []
+        """Nodes whose records are being deleted, with the batch that was sent; None if it would have been too large."""
 
     def __contains__(self, node_id: str) -> bool:
         return node_id in self._deletions
@@ -264,10 +265,14 @@ class Deletions:
         usage_book.put(store, ending.use, batch)
         self._context.forget(node_id, batch)
         store.nodes.remove(node_id, held, batch)
-        self._endings.append((ending, batch.send()))
+        try:
+            self._endings.append((ending, batch.send()))
+        except StoreTooLarge:
+            # Other clients have created very many znodes below the node.
+            self._endings.append((ending, None))
 
-    def _end(self, ending: _Ending, sent: Sent) -> None:
-        if sent.refused() is not None:
+    def _end(self, ending: _Ending, sent: Sent | None) -> None:
+        if sent is None or sent.refused() is not None:
             self._end_step_by_step(ending)
         node, launch = ending.node, ending.launch
         if ending.provider in self._context.actors:
@@ -278,9 +283,10 @@ class Deletions:
         self._context.account.say(Line(f"node {ending.node_id}: gone", **subject))
 
     def _end_step_by_step(self, ending: _Ending) -> None:
-        """Delete the records one by one, as the batch failed: the cache was stale.
+        """Delete the records one by one, as the batch failed, or was too large to be sent.
 
-        A record is gone already, or another client has created a znode below the node.
+        It fails when the cache was stale: a record is gone already, or another client has created a znode below the
+        node.
         """
         store, node = self._context.store, ending.node
         usage_book.put(store, ending.use)

@@ -12,6 +12,7 @@ import pytest
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.catalog import (
     Catalog,
     grouped,
+    hidden,
     image_misses,
     misses,
     too_large,
@@ -52,6 +53,26 @@ def test_of_what_is_not_known_nothing_is_said():
 def test_one_thing_is_missing(less, words):
     (sentence,) = misses(POOL, LABEL, replace(FULL, **less))
     assert words in sentence
+
+
+FLAVORS, NETWORKS = ({kind: f"{kind}: 1 of 3"} for kind in ("GET /flavors/detail", "GET /networks"))
+
+
+@pytest.mark.parametrize(
+    ("less", "remarks", "found"),
+    [
+        ({"flavors": []}, FLAVORS, FLAVORS),
+        ({"networks": [Network("n2", "other", False, False)]}, {**FLAVORS, **NETWORKS}, NETWORKS),
+        ({"flavors": [], "networks": [Network("n2", "other")]}, {**FLAVORS, **NETWORKS}, {**FLAVORS, **NETWORKS}),
+        ({"flavors": [], "networks": [Network("n2", "other")]}, FLAVORS, {}),
+        ({"flavors": [], "keypairs": []}, FLAVORS, {}),
+        ({"keypairs": []}, FLAVORS, {}),
+        ({"flavors": []}, {"GET /servers/detail": "2 of 3", "status of servers": "odd"}, {}),
+        ({}, FLAVORS, {}),
+    ],
+)
+def test_what_is_not_found_may_be_what_cannot_be_read(less, remarks, found):
+    assert hidden(POOL, LABEL, replace(FULL, **less), remarks) == found
 
 
 def test_names_and_ids_will_do():

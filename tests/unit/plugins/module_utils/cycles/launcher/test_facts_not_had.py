@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Network
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
     CloudError,
     CloudNotFound,
@@ -19,6 +20,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors impo
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import Trouble
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.summary import launcher_summary
+from tests.support.virtual_cloud import FLAVORS
 from tests.support.world import Habit, World, label, provider_document, site
 
 LIMITS = "GET /limits"
@@ -167,3 +169,50 @@ def test_a_neutron_that_is_away_stops_only_what_needs_it():
         world.run(3 * MINUTE)
         told = [line for _when, line in cycle.lines if line.startswith("provider east: ") and "neutron" in line]
         assert len(told) == 2, told
+
+
+@pytest.mark.parametrize(
+    ("kind", "lacking", "network"),
+    [
+        ("GET /flavors/detail", {"flavors": FLAVORS[1:]}, "public"),
+        ("GET /networks", {"nets": (Network("n2", "other", True),)}, "other"),
+    ],
+)
+def test_what_is_not_found_among_what_can_be_read_fails_no_request(kind: str, lacking: dict[str, Any], network: str):
+    """A record of the cloud that cannot be read is left out; it may be the one that the label names."""
+    text = f"{kind}: 1 of 3 cannot be read and are ignored (vcpus is missing)"
+    document = one_site(labels=[label("small"), label("medium", "medium", networks=[network])])
+    with World(document) as world:
+        cloud = world.clouds["east"]
+        whole = {name: getattr(cloud, name) for name in lacking}
+        for name, value in lacking.items():
+            setattr(cloud, name, value)
+        cloud.remarks[kind] = text
+        cycle = world.start(duration=15 * MINUTE)
+        request, other = world.request("small"), world.request("medium")
+        world.run(MINUTE)
+        assert world.state(request) == "requested"
+        assert other in world.fulfilled
+        waits = world.store.own.get(f"waits/{request}") or {}
+        assert text in waits["text"] and (waits["code"], waits["owner"]) == ("provider-trouble", "cloud")
+        record = world.store.own.get("providers/east") or {}
+        assert record["health"]["state"] == "trouble" and text in record["health"]["text"]
+        del cloud.remarks[kind]
+        for name, value in whole.items():
+            setattr(cloud, name, value)
+        assert world.run(3 * MINUTE, until=lambda: request in world.fulfilled)
+        world.run(MINUTE)
+        assert cycle.context.actors["east"].health.document(world.agenda.now)["state"] == "ok"
+
+
+def test_a_cloud_that_shows_no_flavor_at_all_fails_no_request():
+    with World(one_site()) as world:
+        cloud = world.clouds["east"]
+        whole, cloud.flavors = cloud.flavors, ()
+        world.start(duration=15 * MINUTE)
+        request = world.request("small")
+        world.run(MINUTE)
+        assert world.state(request) == "requested"
+        assert "nova shows no flavor" in (world.store.own.get(f"waits/{request}") or {})["text"]
+        cloud.flavors = whole
+        assert world.run(2 * MINUTE, until=lambda: request in world.fulfilled)

@@ -58,7 +58,8 @@ FLAVORS = some(
         st.sampled_from(["small", "small", "smaller"]),
         st.just(1),
         st.sampled_from([512, 1024, 4096]),
-    )
+    ),
+    least=1,
 )
 NETWORKS = some(
     lambda number: st.builds(

@@ -174,6 +174,26 @@ def test_the_user_data_of_a_label_is_refused_once_for_all_and_a_correction_ends_
         assert world.run(40, until=lambda: corrected in world.fulfilled)
 
 
+@pytest.mark.parametrize("name", ["launch-timeout", "boot-timeout"])
+def test_a_correction_of_a_time_out_of_the_provider_ends_the_breaker_that_it_opened(name):
+    """A server needs 20 s to boot, or to answer."""
+
+    def document(most: int) -> dict[str, Any]:
+        pool = {"name": "main", "labels": [label("small")], "max-servers": 8}
+        return site(provider_document("east", pool, **{name: most, "launch-retries": 1}))
+
+    with World(document(5)) as world:
+        boot, silent = (20.0, 0.0) if name == "launch-timeout" else (1.0, 20.0)
+        world.clouds["east"].fate = lambda machine: Fate(boot=boot, silent=silent)
+        world.start()
+        bad = [world.request("small") for _unused in range(7)]
+        assert world.run(60, until=lambda: all(world.state(request) == "failed" for request in bad))
+        assert world.store.own.get("breakers/east")
+        world.configure(document(120))
+        corrected = world.request("small")
+        assert world.run(40, until=lambda: corrected in world.fulfilled)
+
+
 def test_what_nova_says_of_a_field_that_was_not_checked_before_is_tried_once():
     text = "Invalid input for field/attribute tenant. Value: ab\x01. 'ab\x01' is not valid"
     with World(with_tenants()) as world:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Server
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.own_tree import WAITS
 from tests.support.virtual_cloud import Timing, VirtualCloud
 from tests.support.world import Cycle, World, one_provider
@@ -74,6 +76,24 @@ def test_a_node_whose_server_is_shown_as_lost_is_not_handed_out(status):
         assert victim.id not in servers_of(world, requests)
         assert asked(cycle, CREATE) == 1
         assert asked(cycle, ONE) == 0
+
+
+@pytest.mark.parametrize("task", ["powering-off", "suspending", "reboot_started", "soft-deleting"])
+def test_a_node_with_whose_server_nova_does_something_is_not_handed_out(task):
+    """nova shows a server as ACTIVE until it is stopped."""
+    with left_by_another(2) as world:
+        cloud = world.clouds["east"]
+        victim, listing = next(iter(cloud.machines.values())), cloud.listing
+
+        def shown(changes_since: str | None = None) -> list[Server]:
+            return [replace(one, task_state=task) if one.id == victim.id else one for one in listing(changes_since)]
+
+        cloud.listing = shown  # type: ignore[method-assign]
+        requests = [world.request("small") for _unused in range(2)]
+        cycle = world.start()
+        assert world.run(300, until=lambda: len(world.fulfilled) == 2)
+        assert victim.id not in servers_of(world, requests)
+        assert asked(cycle, CREATE) == 1
 
 
 def test_nodes_that_are_well_are_handed_out_with_the_first_list_and_cost_no_call_more():

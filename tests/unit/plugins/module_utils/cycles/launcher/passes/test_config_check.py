@@ -251,3 +251,11 @@ def test_a_zone_that_does_not_exist_is_not_used_beside_one_that_does():
         requests = [world.request("small") for _unused in range(3)]
         assert world.run(120, until=lambda: all(world.state(request) == "fulfilled" for request in requests))
         assert {node.az for node in world.nodes()} == {"az2"}
+
+
+def test_what_may_be_among_the_items_that_cannot_be_read_was_not_checked():
+    text = "GET /flavors/detail: 1 of 3 flavors cannot be read and are ignored (vcpus is missing)"
+    with World(document(pool(label("small", "huge"), networks=["public"]))) as world:
+        world.clouds["east"].remarks["GET /flavors/detail"] = text
+        told = check(world)
+        assert (told["unusable"], told["unchecked"]) == ([], [text])
