@@ -36,19 +36,20 @@ ROUND = 120.0
 """Seconds between two builds."""
 
 
-def document(*providers: str) -> dict[str, Any]:
+def document(*providers: str, **pool: Any) -> dict[str, Any]:
     pools = {
-        name: {"name": "main", "labels": [{"name": "small", "flavor-name": "small", "diskimage": "built"}]}
+        name: {"name": "main", "labels": [{"name": "small", "flavor-name": "small", "diskimage": "built"}], **pool}
         for name in providers
     }
     made = [provider_document(name, pools[name], diskimages=[{"name": "built"}]) for name in providers]
     return site(*made, diskimages=[{"name": "built", "formats": ["qcow2"]}])
 
 
-def gated(*providers: str) -> Any:
-    gate = {"playbook": "smoke.yml", "providers": ["east"], "reserve-after": 60}
+def gated(*providers: str, **pool: Any) -> Any:
+    """The first provider tests; *pool*: more options of each pool."""
+    gate = {"playbook": "smoke.yml", "providers": [providers[0]], "reserve-after": 60}
     settings = yaml.safe_dump({"diskimages": [{"name": "built", "gate": gate}]})
-    return parse_config(yaml.safe_dump(document(*providers)), settings_text=settings)
+    return parse_config(yaml.safe_dump(document(*providers, **pool)), settings_text=settings)
 
 
 class VirtualBuilder:

@@ -15,13 +15,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from ..model.bounded_text import bounded
 from . import proc
-from .runner_artifacts import FAILURES, complaint, runner_events
+from .runner_artifacts import EVENTS, TASK_FAILURES, TASK_PASSED, complaint, runner_events
 
 PROGRAM = "ansible-runner"
 PACE = 0.2
@@ -42,7 +42,8 @@ _NOT_INHERITED_BEGINNINGS = ("AWX_", "RUNNER_", "ANSIBLE_STDOUT_CALLBACK", "ANSI
 class PlaybookEnd:
     """How a playbook ended. *reason*: why it has not passed, in words. *output*: of the command before it.
 
-    :ivar ours: somebody on this host has ended it: that says nothing about the node.
+    :ivar ours: it could not be run, tested nothing, or was ended by somebody on this host: that says nothing about the
+        node.
     """
 
     passed: bool
@@ -75,21 +76,18 @@ class PlaybookRun:
 
         :param wanted: the playbook is stopped when this returns False.
         """
-        program = shutil.which(PROGRAM, path=_programs())
-        if program is None:
-            return PlaybookEnd(
-                False, f"{PROGRAM} is not installed beside {sys.executable}: install it where the builder runs"
-            )
-        if not os.path.isfile(self.playbook):
-            return PlaybookEnd(False, f"the playbook {self.playbook} is not a file: correct gate in the settings")
+        lack = lack_of(self.playbook)
+        if lack:
+            return PlaybookEnd(False, lack, ours=True)
         try:
             with tempfile.TemporaryDirectory(prefix="stackci-gate-") as folder:
-                return self._run(program, Path(folder), wanted)
+                return self._run(Path(folder), wanted)
         except OSError as problem:
-            return PlaybookEnd(False, f"the playbook cannot be run: {problem}")
+            return PlaybookEnd(False, f"the playbook cannot be run: {problem}", ours=True)
 
-    def _run(self, program: str, folder: Path, wanted: Callable[[], bool]) -> PlaybookEnd:
+    def _run(self, folder: Path, wanted: Callable[[], bool]) -> PlaybookEnd:
         self._write(folder)
+        program = shutil.which(PROGRAM, path=_programs()) or PROGRAM
         arguments = ["run", str(folder), "--playbook", WRAPPER, "--ident", IDENT, "--quiet"]
         with (folder / "runner.log").open("wb") as log:
             # pylint: disable-next=ansible-bad-function  # run_command knows no time-out and ends no process group
@@ -111,8 +109,27 @@ class PlaybookRun:
         if not stopped and process.returncode < 0:
             how = f"{PROGRAM} was killed on this host (signal {-process.returncode}) before the playbook had ended"
             return PlaybookEnd(False, how, _output(artifacts), ours=True)
-        reason = stopped or ("" if process.returncode == 0 else _reason(artifacts, folder))
-        return PlaybookEnd(not reason, reason, _output(artifacts))
+        return replace(self._verdict(artifacts, folder, stopped, process.returncode), output=_output(artifacts))
+
+    def _verdict(self, artifacts: Path, folder: Path, stopped: str, code: int) -> PlaybookEnd:
+        """Return how it ended, as its events show.
+
+        :param stopped: why it was stopped; "" if it was not.
+        :param code: the exit status of ansible-runner.
+        """
+        if stopped and _has_not_begun(artifacts):
+            why = "none of its tasks has begun: it may ask for something (vars_prompt), and nobody answers"
+            return PlaybookEnd(False, f"{stopped}, and {why}", ours=True)
+        if stopped:
+            said = complaint(artifacts / "stdout")
+            return PlaybookEnd(False, bounded(f"{stopped}; it wrote last: {said}" if said else stopped, LONGEST_REASON))
+        if code == 0 and _tested(artifacts, self.inventory(str(folder))):
+            return PlaybookEnd(True)
+        if code == 0:
+            return PlaybookEnd(False, f"no task of {self.playbook} ran on the node: write hosts: all", ours=True)
+        failed = _failed_task(artifacts)
+        # Without a task that failed it is the playbook or Ansible: a wrong key, a collection that is not installed.
+        return PlaybookEnd(False, failed or _complaint(artifacts, folder), ours=not failed)
 
     def _write(self, folder: Path) -> None:
         for name in ("env", "inventory", "project", "tmp"):
@@ -154,6 +171,15 @@ def _copy_ends(said: BinaryIO, log: BinaryIO) -> None:
     log.write(f"\n[{size - 2 * half} bytes are left out here]\n".encode())
     said.seek(size - half)
     shutil.copyfileobj(said, log)
+
+
+def lack_of(playbook: str) -> str:
+    """Return why a playbook cannot be run here, whatever the node is; "" if nothing is lacking."""
+    if shutil.which(PROGRAM, path=_programs()) is None:
+        return f"{PROGRAM} is not installed beside {sys.executable}: install it where the builder runs"
+    if not os.path.isfile(playbook):
+        return f"the playbook {playbook} is not a file: correct gate in the settings"
+    return ""
 
 
 def _programs() -> str:
@@ -212,24 +238,55 @@ def _end(process: subprocess.Popen[bytes], temporary: str) -> None:
                 os.kill(pid, signal.SIGKILL)
 
 
-def _reason(artifacts: Path, folder: Path) -> str:
-    """Return the failed task and its message; without one, what Ansible wrote last."""
+def _failed_task(artifacts: Path) -> str:
+    """Return the failed task and its message; "" if no task has failed."""
     for event in runner_events(artifacts / "job_events"):
         data = event.get("event_data")
-        if event.get("event") in FAILURES and isinstance(data, dict) and not data.get("ignore_errors"):
+        if event.get("event") in TASK_FAILURES and isinstance(data, dict) and not data.get("ignore_errors"):
             result = data.get("res")
             message = result.get("msg") if isinstance(result, dict) else None
             said = str(message or event.get("stdout") or "it failed")
             return bounded(f"task {str(data.get('task') or '')!r}: {said}", LONGEST_REASON)
+    return ""
+
+
+def _has_not_begun(artifacts: Path) -> bool:
+    """Return True if the command on the node has ended, and no task of the playbook has begun."""
+    ended = False
+    for event in runner_events(artifacts / "job_events"):
+        data = event.get("event_data")
+        task = data.get("task") if isinstance(data, dict) else None
+        if task is not None and task != COMMAND_TASK:
+            return False
+        ended |= task == COMMAND_TASK and event.get("event") in (TASK_PASSED, *TASK_FAILURES)
+    return ended
+
+
+def _complaint(artifacts: Path, folder: Path) -> str:
     said = complaint(artifacts / "stdout", artifacts / "stderr", folder / "runner.log")
     return bounded(said or "the playbook failed without a message", LONGEST_REASON)
+
+
+def _tested(artifacts: Path, inventory: Mapping[str, Any]) -> bool:
+    """Return True if a task of the playbook itself has passed on a host of the inventory.
+
+    A playbook for other hosts tests nothing, and succeeds.
+    """
+    hosts, seen = inventory.get("all", {}).get("hosts", {}), 0
+    for event in runner_events(artifacts / "job_events"):
+        seen += 1
+        data = event.get("event_data")
+        passed = event.get("event") == TASK_PASSED and isinstance(data, dict) and data.get("host") in hosts
+        if passed and isinstance(data, dict) and data.get("task") != COMMAND_TASK:
+            return True
+    return seen >= EVENTS
 
 
 def _output(artifacts: Path) -> str:
     """Return the output of the command; "" if it was not run."""
     for event in runner_events(artifacts / "job_events", newest=False):
         data = event.get("event_data")
-        if event.get("event") == "runner_on_ok" and isinstance(data, dict) and data.get("task") == COMMAND_TASK:
+        if event.get("event") == TASK_PASSED and isinstance(data, dict) and data.get("task") == COMMAND_TASK:
             result = data.get("res")
             return str(result.get("stdout") or "") if isinstance(result, dict) else ""
     return ""

@@ -14,7 +14,9 @@ from typing import Any
 EVENTS = 200
 """Most events that are read."""
 LARGEST = 20_000_000
-FAILURES = ("runner_on_failed", "runner_on_unreachable", "error")
+TASK_PASSED = "runner_on_ok"
+TASK_FAILURES = ("runner_on_failed", "runner_on_unreachable")
+FAILURES = (*TASK_FAILURES, "error")
 
 
 def runner_events(folder: Path, *, newest: bool = True) -> Iterator[dict[str, Any]]:

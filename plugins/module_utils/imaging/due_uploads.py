@@ -211,6 +211,8 @@ def _chosen_verdict(
         return UploadCode.UPLOADING, "being uploaded", None
     if state.has_ready_upload(build.id, provider):
         return UploadCode.CURRENT, f"build {build.id} is already uploaded", None
+    if why := waits_for_test(view, state, build, provider):
+        return UploadCode.UNTESTED, why, None
     if view.config.providers[provider].diskimages[case.image].pause:
         return UploadCode.PAUSED, "paused in the provider's configuration", None
     return _missing(view, state, build, provider)

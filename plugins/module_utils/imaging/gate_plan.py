@@ -69,7 +69,7 @@ def next_step(record: GateRecord, gate: GateSettings, verdict: BuildVerdict, now
     by_hand = _by_hand(verdict, now)
     if by_hand is not None:
         return by_hand
-    overdue = _at_deadline(record, gate, now)
+    overdue = _at_deadline(record, gate, max(record.since, believed(verdict.restored, now, 0.0)), now)
     if overdue is not None:
         return overdue
     until = believed(record.not_before, now, LONGEST_PAUSE)
@@ -88,8 +88,12 @@ def _by_hand(verdict: BuildVerdict, now: float) -> Step | None:
     return Decide(PROMOTED, verdict.text(now)) if (verdict.state, verdict.by) == (APPROVED, HAND) else None
 
 
-def _at_deadline(record: GateRecord, gate: GateSettings, now: float) -> Step | None:
-    if record.overdue or now < record.since + gate.deadline:
+def _at_deadline(record: GateRecord, gate: GateSettings, since: float, now: float) -> Step | None:
+    """Return what is done at the deadline.
+
+    :param since: when the test began, or a person who had held the build let it go on.
+    """
+    if record.overdue or now < since + gate.deadline:
         return None
     why = f"not decided within {span(gate.deadline)}" + (f": {record.note}" if record.note else "")
     return Decide(PROMOTED, why) if gate.at_deadline == PROMOTE else Overdue(why)
@@ -102,18 +106,19 @@ def _of_round(record: GateRecord, gate: GateSettings, can_compare: bool) -> Step
         return Decide(PASSED, _passed(record))
     controls = [result for result in results if result.kind == CONTROL]
     if any(not result.passed for result in controls):
-        return _inconclusive(record, f"the playbook fails on the image in use, too: {controls[-1].reason}")
+        return inconclusive(record, f"the playbook fails on the image in use, too: {controls[-1].reason}")
     if failures and not controls and can_compare:
         return Launch(CONTROL)
     if len(failures) < gate.tries:
         return Launch(CANARY)
     if not controls:
-        return _inconclusive(record, f"there is no image in use to compare with: {failures[-1].reason}")
+        return inconclusive(record, f"there is no image in use to compare with: {failures[-1].reason}")
     tried = f"{amount(len(failures), 'canary', 'canaries')} failed and a node of the image in use passed"
     return Decide(REJECTED, f"{tried}: {failures[-1].reason}")
 
 
-def _inconclusive(record: GateRecord, why: str) -> Inconclusive:
+def inconclusive(record: GateRecord, why: str) -> Inconclusive:
+    """Return the end of a round that has shown nothing about the image; the pause grows with each."""
     pause = backoff(record.round + 1, first=FIRST_PAUSE, most=LONGEST_PAUSE, spread=0.0, chance=0.5)
     return Inconclusive(min(LONGEST_PAUSE, pause), why)
 

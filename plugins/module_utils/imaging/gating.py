@@ -47,6 +47,16 @@ def waits_for_test(view: ImagesView, state: ImageState, build: Build, provider: 
     return ""
 
 
+def barred(view: ImagesView, upload: Upload) -> str:
+    """Return why an upload that is not tested at its provider must not become ready; "" if it may.
+
+    When it began, its provider may have been the one that tests.
+    """
+    state = view.image(upload.image)
+    build = state.build(upload.build_id)
+    return waits_for_test(view, state, build, upload.provider) if build is not None else ""
+
+
 def other_under_test(view: ImagesView, state: ImageState, build: Build, provider: str, *, holding: bool) -> str:
     """Return the id of the build that is under way to a provider with a gate, "" if there is none but *build*.
 

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ....clients.zookeeper.locks import Held
 from ....clients.zookeeper.store import Store
@@ -18,6 +19,7 @@ from ....model.gate import CANARY, GATE_REQUESTOR, LONGEST_REASON, TOKEN, GateRe
 from ....model.image import Upload
 from ....model.node import Node, NodeState
 from ....model.own_tree import WAITS
+from ....model.reasons import LAUNCH_FAILED
 from ....model.request import NodeRequest, RequestState
 
 LAST_PRIORITY, FIRST_PRIORITY = 900, 0
@@ -34,9 +36,13 @@ class TakenNode:
 
 @dataclass(frozen=True)
 class Refused:
-    """The request has failed: no node could be launched. *reason*: why, in words."""
+    """The request has failed: no node could be launched. *reason*: why, in words.
+
+    :ivar tried: servers were launched for it; else no pool could begin, which says nothing about the image.
+    """
 
     reason: str
+    tried: bool = True
 
 
 @dataclass(frozen=True)
@@ -83,7 +89,7 @@ class GateNodes:
         if request is None:
             return None
         if request.state == RequestState.FAILED:
-            return Refused(self._reason(request.id) or "no pool could launch it")
+            return self._refused(request.id)
         if request.state != RequestState.FULFILLED:
             return Waiting(self._reason(request.id), request.state == RequestState.PENDING)
         for node_id in request.nodes[:1]:
@@ -146,8 +152,10 @@ class GateNodes:
     def _take(self, node_id: str, request_id: str) -> TakenNode | Waiting | None:
         held = self._store.nodes.lock(node_id)
         if held is None:
-            there = self._store.nodes.read(node_id) is not None
-            return Waiting("another program has its lock", launching=True) if there else None
+            there = self._store.nodes.read(node_id)
+            if there is None or there.state not in (NodeState.READY, NodeState.IN_USE):
+                return None  # its launcher deletes it, which may take minutes
+            return Waiting("another program has its lock", launching=True)
         node = self._store.nodes.read(node_id)
         if node is None or node.state != NodeState.READY or node.allocated_to != request_id:
             held.release()
@@ -160,7 +168,18 @@ class GateNodes:
             return None
         return TakenNode(node, held)
 
+    def _refused(self, request_id: str) -> Refused:
+        """Return why the request has failed; its launcher stores that before the state."""
+        document = self._store.own.read(f"{WAITS}/{request_id}") or {}
+        told = document.get("reasons")
+        causes = told if isinstance(told, list) else []
+        tried = any(isinstance(cause, dict) and cause.get("code") == LAUNCH_FAILED for cause in causes)
+        return Refused(_text(document) or "no pool could launch it", tried)
+
     def _reason(self, request_id: str) -> str:
-        document = self._store.own.get(f"{WAITS}/{request_id}") or {}
-        text = document.get("text")
-        return bounded(text, LONGEST_REASON) if isinstance(text, str) else ""
+        return _text(self._store.own.get(f"{WAITS}/{request_id}") or {})
+
+
+def _text(document: Mapping[str, Any]) -> str:
+    text = document.get("text")
+    return bounded(text, LONGEST_REASON) if isinstance(text, str) else ""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ....imaging.gate_plan import Decide, Inconclusive, Launch, Overdue, Pause, next_step
+from ....imaging.gate_plan import Decide, Inconclusive, Launch, Overdue, Pause, inconclusive, next_step
 from ....imaging.gating import is_tested
 from ....model.build_verdict import APPROVED, GATE, HAND, BuildVerdict
 from ....model.build_verdict import REJECTED as REJECTED_BUILD
@@ -28,13 +28,10 @@ from .upload_resources import UploadResources
 
 PACE = 0.5
 """Seconds between two looks."""
-AGAIN = 300.0
-"""Seconds until the next round after a launcher has used another image than asked for, or after a test that was cut
-off."""
 
 
 class GateRejected(NodepoolError):
-    """The build is rejected; the image must not be used."""
+    """The upload must not become ready."""
 
 
 class GateLeft(NodepoolError):
@@ -92,6 +89,10 @@ class Gate:
 
     def _advance(self, record: GateRecord) -> GateRecord:
         config, now = self.resources.config(), self.resources.clock()
+        if self.upload.provider not in config.providers:
+            self._nodes().drop(record)
+            self._save(replace(record, request="", token="", kind=""))
+            raise GateLeft("its provider is no longer in the configuration")
         gate = gate_of(config, self.upload.image)
         if gate is None:
             return self._ended(record, PROMOTED, "the gate was removed from the configuration")
@@ -121,6 +122,8 @@ class Gate:
         record = nodes.asked(record, kind, first=now >= record.since + gate.reserve_after)
         found = nodes.taken(record)
         if found is None:
+            # A request whose node is lost stays fulfilled for ever.
+            self.resources.store.requests.delete(record.request)
             return self._saved(replace(record, request="", token="", kind=""))
         if isinstance(found, Waiting):
             note = f"waits for a node: {found.reason}" if found.reason else "waits for a node"
@@ -129,6 +132,10 @@ class Gate:
             return record
         if isinstance(found, Refused):
             self.resources.store.requests.delete(record.request)
+            if not found.tried:
+                return self._told(
+                    record, inconclusive(record, f"no pool can launch a {kind} node: {found.reason}"), now
+                )
             return self._noted(record, GateResult(kind, False, f"no node of it could be launched: {found.reason}"))
         self.resources.store.requests.delete(record.request)
         return self._play(record, kind, gate, found)
@@ -139,7 +146,7 @@ class Gate:
         if (kind == CANARY) != (node.image_id == self.upload.path):
             self._nodes().give_back(taken)
             why = f"node {node.id} was made from a different image than requested: its launcher does not know the gate"
-            return self._told(record, Inconclusive(AGAIN, why), self.resources.clock())
+            return self._told(record, inconclusive(record, why), self.resources.clock())
         log = log_path(config, self.upload, len(record.results) + 1)
         self._say(f"the gate's playbook runs on {kind} node {node.id}")
         held_for, why = 0.0, ""
@@ -154,7 +161,7 @@ class Gate:
             self._contents.keep(*build, end.output)
         self._leave_if_stopped()
         if end.ours:
-            return self._told(record, Inconclusive(AGAIN, end.reason), self.resources.clock())
+            return self._told(record, inconclusive(record, end.reason), self.resources.clock())
         if not end.passed and not self._had(taken):
             return self._saved(replace(record, request="", token="", kind=""))
         return self._noted(record, GateResult(kind, end.passed, end.reason, log, node.id))
@@ -164,6 +171,9 @@ class Gate:
         return taken.held.generation == self.resources.store.generation
 
     def _noted(self, record: GateRecord, result: GateResult) -> GateRecord:
+        if not result.passed:
+            # No node can be made of an upload whose record somebody has deleted meanwhile.
+            self.claim.keep()
         at = self.resources.clock()
         told = "passed" if result.passed else f"failed: {result.reason}"
         self._say(f"{result.kind} {told}", Line if result.passed else Trouble)
@@ -181,12 +191,15 @@ class Gate:
     # -- what is around ---------------------------------------------------------------------------------------------
 
     def _tell_build(self, record: GateRecord) -> None:
-        """Store the verdict on the build, unless a person has decided. One in use elsewhere is rejected here only."""
+        """Store the verdict on the build, unless a person has decided. One in use elsewhere is rejected here only.
+
+        What a person has announced for later stays, too, unless the build is rejected now.
+        """
         provider, now = self.upload.provider, self.resources.clock()
         rejected, tested = record.outcome == REJECTED, self._is_tested()
 
         def given(known: BuildVerdict) -> BuildVerdict:
-            if known.by == HAND and known.applies(now):
+            if known.by == HAND and known.state and (known.applies(now) or not rejected):
                 return known
             if rejected and tested:
                 return known.without(provider, record.note, now)
@@ -233,7 +246,7 @@ class Gate:
         return not self.resources.interrupted.is_set()
 
     def _check(self) -> None:
-        """Keep the upload's lock; leave when the cycle was stopped."""
+        """Keep the upload's lock and record; leave when the cycle was stopped."""
         self._leave_if_stopped()
         self.claim.keep()
 

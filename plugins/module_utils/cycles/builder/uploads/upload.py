@@ -26,7 +26,7 @@ from ....clients.openstack.cloud_images import (
 )
 from ....clients.openstack.disk_file import DiskFile
 from ....imaging.due_uploads import UploadCase
-from ....imaging.gating import is_overtaken, needs_gate
+from ....imaging.gating import barred, is_overtaken, needs_gate
 from ....imaging.image_snapshot import ImagesView
 from ....model.cloud import (
     IMAGE_BUILD,
@@ -225,6 +225,9 @@ class UploadRun:
         :raises GateLeft: the cycle ends before that is decided.
         """
         key = self._job.key
+        why = barred(self._resources.view(key), claim.upload)
+        if why:
+            raise GateRejected(why)
         if needs_gate(self._resources.view(key), claim.upload):
             self._resources.waits(key)
             Gate(claim, self._resources).run()

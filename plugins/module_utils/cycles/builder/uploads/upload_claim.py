@@ -68,12 +68,14 @@ class UploadClaim:
         self._stored = self.upload.to_bytes()
 
     def keep(self) -> None:
-        """Take the lock again if the session that held it is lost.
+        """Take the lock again if the session that held it is lost, and look whether the record is as it was.
+
+        The lock alone does not protect it: a client that has found it without its lock may delete it afterwards.
 
         :raises RecordLost: the record is not ours any more.
         :raises StoreError: ZooKeeper could not be reached for too long.
         """
-        self._insist(lambda held: None)
+        self._insist(lambda held: self._check_record())
 
     def write(self) -> None:
         """Store the current record.

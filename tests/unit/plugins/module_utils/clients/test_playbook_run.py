@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,7 +27,18 @@ def run(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> PlaybookE
     monkeypatch.setattr(playbook_run, "_programs", lambda: f"{folder}:/usr/bin:/bin")
     (folder / "smoke.yml").touch()
     log = str(folder / "play.log")
-    return PlaybookRun(str(folder / "smoke.yml"), "true", lambda where: {}, (), {}, log, 60.0).run()
+    inventory: dict[str, Any] = {"all": {"hosts": {"np1": {}}}}
+    return PlaybookRun(str(folder / "smoke.yml"), "true", lambda where: inventory, (), {}, log, 60.0).run()
+
+
+def event(kind: str, task: str, host: str = "np1", **more: Any) -> str:
+    """The command that leaves an event of a task."""
+    document = {"event": kind, "event_data": {"task": task, "host": host, **more}}
+    folder = "artifacts/play/job_events"
+    return f"mkdir -p {folder}; echo '{json.dumps(document)}' > {folder}/$((n += 1))-x.json"
+
+
+WORKS = event("runner_on_ok", "DNS")
 
 
 @pytest.mark.parametrize("signal", [9, 15])
@@ -36,14 +49,69 @@ def test_a_runner_that_is_killed_is_not_the_fault_of_the_node(
     assert end.ours and not end.passed and f"killed on this host (signal {signal})" in end.reason
 
 
-def test_a_playbook_that_fails_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    end = run(tmp_path, monkeypatch, "echo 'ERROR! no DNS' > artifacts/play/stdout; exit 2")
-    assert end == PlaybookEnd(False, "ERROR! no DNS")
+@pytest.mark.parametrize("kind", ["runner_on_failed", "runner_on_unreachable"])
+def test_a_task_that_fails_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    end = run(tmp_path, monkeypatch, f"{event(kind, 'DNS', res={'msg': 'no answer'})}; exit 2")
+    assert end == PlaybookEnd(False, "task 'DNS': no answer")
+
+
+def test_a_playbook_that_ansible_cannot_run_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wrong key, a collection or a password that is not there: no node can help it."""
+    first = event("runner_on_failed", playbook_run.COMMAND_TASK, ignore_errors=True)
+    end = run(tmp_path, monkeypatch, f"{first}; echo 'ERROR! no such module' > artifacts/play/stdout; exit 2")
+    assert end == PlaybookEnd(False, "ERROR! no such module", ours=True)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "true",
+        event("runner_on_ok", playbook_run.COMMAND_TASK),
+        event("runner_on_ok", "DNS", "localhost"),
+        event("runner_on_skipped", "DNS"),
+    ],
+)
+def test_a_playbook_that_does_nothing_on_the_node_has_not_passed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str
+) -> None:
+    end = run(tmp_path, monkeypatch, script)
+    assert (end.passed, end.ours) == (False, True) and end.reason.endswith("ran on the node: write hosts: all")
+
+
+def test_a_playbook_that_cannot_be_begun_is_not_the_fault_of_the_node(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_more: object, **_options: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("tempfile.TemporaryDirectory", full)
+    end = run(tmp_path, monkeypatch, WORKS)
+    assert end.ours and "No space left on device" in end.reason
+    gone = PlaybookRun("/nowhere.yml", "true", lambda where: {}, (), {}, "", 60.0).run()
+    assert gone.ours and "/nowhere.yml is not a file" in gone.reason
+
+
+def test_a_playbook_that_does_not_end_tells_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(playbook_run, "_wait", lambda process, timeout, wanted: (process.wait(), "too late")[1])
+    begun = event("playbook_on_task_start", "DNS")
+    end = run(tmp_path, monkeypatch, f"{begun}; echo 'TASK [DNS]' > artifacts/play/stdout")
+    assert end == PlaybookEnd(False, "too late; it wrote last: TASK [DNS]")
+    # The command before it hangs: that is the node.
+    end = run(tmp_path, monkeypatch, event("playbook_on_task_start", playbook_run.COMMAND_TASK))
+    assert end == PlaybookEnd(False, "too late")
+
+
+def test_a_playbook_that_asks_for_something_is_not_the_fault_of_the_node(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(playbook_run, "_wait", lambda process, timeout, wanted: (process.wait(), "too late")[1])
+    end = run(tmp_path, monkeypatch, event("runner_on_ok", playbook_run.COMMAND_TASK))
+    assert end.ours and "it may ask for something (vars_prompt), and nobody answers" in end.reason
 
 
 def test_of_a_long_output_the_beginning_and_the_end_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     size = 3 * LONGEST_LOG
-    script = f"(echo first; head -c {size} /dev/zero; echo last) > artifacts/play/stdout"
+    script = f"{WORKS}; (echo first; head -c {size} /dev/zero; echo last) > artifacts/play/stdout"
     assert run(tmp_path, monkeypatch, script).passed
     log = (tmp_path / "play.log").read_bytes()
     assert log.startswith(b"first\n") and log.endswith(b"last\n") and b"bytes are left out here" in log

@@ -142,3 +142,12 @@ def test_a_persons_decision_overrides_the_test(verdict: BuildVerdict, expected: 
 def test_a_held_build_waits_and_the_gates_own_approval_is_none_by_hand():
     assert isinstance(step(FRESH, verdict=BuildVerdict(HELD, "look", HAND, NOW, NOW)), Pause)
     assert step(FRESH, verdict=BuildVerdict(APPROVED, "", GATE, NOW, NOW)) == Launch(CANARY)
+
+
+def test_the_time_for_which_a_person_holds_a_build_does_not_count_against_its_deadline():
+    record = replace(FRESH, since=NOW - 500)
+    gate = replace(SETTINGS, deadline=100, at_deadline="promote")
+    released = BuildVerdict(HELD, "look", HAND, NOW - 490, NOW - 490).undone(NOW - 90)
+    assert step(record, gate, released) == Launch(CANARY)
+    assert decided(step(record, gate, BuildVerdict().undone(NOW - 101))) == PROMOTED
+    assert decided(step(record, gate, BuildVerdict().undone(NOW + 10**9))) == PROMOTED

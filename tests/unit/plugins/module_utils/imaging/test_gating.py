@@ -11,9 +11,14 @@ from typing import Any
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_uploads import (
     UploadCase,
     UploadCode,
+    judge_choice,
     judge_upload,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.gating import is_overtaken, needs_gate
+from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.gating import (
+    barred,
+    is_overtaken,
+    needs_gate,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.image_snapshot import ImageState, ImagesView
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.retention import (
     DeleteUpload,
@@ -148,3 +153,19 @@ def test_an_untested_build_counts_in_addition():
 def test_a_build_that_a_person_holds_is_kept():
     world = seen(build(1), build(2), build(3), uploads=[upload(1, provider="cloud2")], verdicts=approved(2, "held"))
     assert build(2) in kept_builds(world, world.image("debian"))
+
+
+def test_what_is_not_tested_any_more_where_it_was_uploaded_does_not_become_ready():
+    """Its upload began while its provider was the one that tests."""
+    waiting = upload(1, provider="cloud2", state=UploadState.UPLOADING)
+    now = seen(build(1), settings=gated("cloud3"))
+    assert not needs_gate(now, waiting)
+    assert barred(now, waiting) == f"build {build_id(1)} is tested at provider cloud3 first"
+    assert not barred(seen(build(1)), waiting)
+    assert not barred(seen(build(1), settings=gated("cloud3"), verdicts=approved(1)), waiting)
+
+
+def test_an_untested_build_that_is_named_is_not_uploaded_past_its_test():
+    chosen = judge_choice(seen(build(1)), "cloud3", "debian", build_id=build_id(1), force=True)
+    assert (chosen.due, chosen.code) == (False, UploadCode.UNTESTED)
+    assert judge_choice(seen(build(1)), "cloud2", "debian", build_id=build_id(1), force=True).due

@@ -1,0 +1,103 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The builder, and the launchers of its canaries, die at each point of a gate: before and after each write, call and
+playbook. Whatever dies, no untested build is used and the good one stays.
+
+The whole uploads cycle is the real one. With more effort every point is tried, else some of them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.build_case import build_id
+from tests.support.effort import EFFORT
+from tests.support.gate_site import GateSite, gate_site
+from tests.support.kill_points import Strike, kill
+from tests.support.virtual_builder import IMAGE
+from tests.support.world import Habit
+
+SLOW = EFFORT > 1
+PARTS = 12
+STRIDE = PARTS if SLOW else PARTS * 16
+GOOD, BAD = build_id(2), build_id(3)
+STOCK = 7.0
+"""Seconds between two rounds of Nodepool's builder: much more often than in fact."""
+
+
+class Countdown:
+    """Lets one thing die at one of its points, or again and again."""
+
+    def __init__(self, left: int = 0) -> None:
+        self.left, self.points = left, 0
+
+    def __call__(self, *_what: object) -> bool:
+        self.points += 1
+        self.left -= 1
+        return self.left == 0
+
+
+def life(folder: Path, *, builder_at: int = 0, launcher_at: int = 0, stock: float = 0.0) -> tuple[int, int]:
+    """A good build is tested and distributed, a broken one is rejected; something dies once meanwhile.
+
+    :return: how many points the builder and the launchers had.
+    """
+    with gate_site(folder, stock=stock) as site:
+        builder, launcher = Countdown(builder_at), Countdown(launcher_at)
+        site.builder_dies = builder
+
+        def dies(number: int, what: str) -> Strike | None:
+            return kill if launcher(what) else None
+
+        site.launcher_dies = dies
+        site.run(5)
+        site.world.request("small", habit=Habit(work=lambda chance: 5.0))
+        site.bake()
+        assert site.run(900, until=lambda: site.builds_at("east") == site.builds_at("west") == [build_id(1), GOOD])
+        site.bake()
+        assert site.run(900, until=lambda: site.verdicts().get(BAD) == "rejected"), site.builder.lines
+        site.world.request("small", habit=Habit(work=lambda chance: 5.0))
+        assert site.run(900, until=lambda: len(site.world.fulfilled) == 2 and is_calm(site))
+        points = builder.points, launcher.points
+        site.run(30)
+        assert is_calm(site)
+        assert site.verdicts() == {GOOD: "approved", BAD: "rejected"}
+        assert site.builds_at("east") == site.builds_at("west") == [build_id(1), GOOD]
+        assert site.world.unfenced == []
+        if not stock:
+            for name, cloud in site.world.clouds.items():
+                recorded = {one.external_id for one in site.world.store.images.uploads(IMAGE, name)}
+                assert set(cloud.own_images) == recorded, "an image without a record"
+        assert len(site.kills) == bool(builder_at) + bool(launcher_at), site.kills
+        return points
+
+
+def is_calm(site: GateSite) -> bool:
+    """True when nothing of the broken build and of a canary is left."""
+    states = {one.state for one in site.world.store.images.uploads(IMAGE)}
+    return states == {"ready"} and site.requests() == []
+
+
+@pytest.fixture(scope="module")
+def points(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, int]:
+    return life(tmp_path_factory.mktemp("whole"))
+
+
+def test_a_gate_has_hundreds_of_points(points: tuple[int, int]) -> None:
+    assert min(points) > 100
+
+
+@pytest.mark.parametrize("stock", [0.0, STOCK], ids=["alone", "beside Nodepool's builder"])
+@pytest.mark.parametrize("part", range(PARTS))
+def test_the_builder_dies_at_a_point(tmp_path: Path, points: tuple[int, int], part: int, stock: float) -> None:
+    for at in range(1 + part * (STRIDE // PARTS) + (3 if stock and not SLOW else 0), points[0] + 1, STRIDE):
+        life(tmp_path / str(at), builder_at=at, stock=stock)
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_a_launcher_dies_at_a_point(tmp_path: Path, points: tuple[int, int], part: int) -> None:
+    for at in range(1 + part * (STRIDE // PARTS), points[1] + 1, STRIDE):
+        life(tmp_path / str(at), launcher_at=at)

@@ -1,0 +1,110 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What happens around a gate and says nothing about the build: nothing is rejected, and what a person has said stays.
+
+The whole uploads cycle is the real one, in virtual time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.build_verdict import HAND, HELD, REVOKED
+from tests.support.build_case import build_id
+from tests.support.gate_site import GateSite, gate_site
+from tests.support.gate_world import gated
+from tests.support.virtual_builder import IMAGE
+
+GOOD = build_id(2)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[GateSite]:
+    with gate_site(tmp_path) as made:
+        made.run(5)
+        yield made
+
+
+def under_test(site: GateSite, build: str = GOOD) -> bool:
+    """True while its canary is asked for."""
+    record = site.world.store.gates.read("east", IMAGE)
+    return record is not None and record.build == build and bool(record.request)
+
+
+def told(site: GateSite, text: str) -> bool:
+    return any(text in str(line) for line in site.builder.lines)
+
+
+def test_a_revocation_that_is_announced_during_a_test_stays(site: GateSite) -> None:
+    site.bake()
+    assert site.run(60, until=lambda: under_test(site))
+    later = site.world.agenda.now + 5000
+    site.world.store.verdicts.change(
+        IMAGE, GOOD, lambda known: known.given(REVOKED, "a bad kernel", HAND, site.world.agenda.now, later)
+    )
+    assert site.run(900, until=lambda: site.builds_at("east") == site.builds_at("west") == [build_id(1), GOOD])
+    verdict = site.world.store.verdicts.of_build(IMAGE, GOOD)
+    assert (verdict.state, verdict.by, verdict.since) == (REVOKED, HAND, later)
+
+
+def test_a_revocation_at_once_ends_the_test(site: GateSite) -> None:
+    site.bake()
+    assert site.run(60, until=lambda: under_test(site))
+    site.world.store.verdicts.change(
+        IMAGE, GOOD, lambda known: known.given(REVOKED, "a bad kernel", HAND, site.world.agenda.now)
+    )
+    assert site.run(300, until=lambda: told(site, "rejected: revoked by hand: a bad kernel"))
+    assert site.run(300, until=lambda: site.builds_at("east") == [build_id(1)] and site.requests() == [])
+    assert site.verdicts() == {GOOD: REVOKED}
+
+
+def test_a_build_that_is_held_waits_and_goes_on_when_it_is_released(site: GateSite) -> None:
+    site.bake()
+    assert site.run(60, until=lambda: under_test(site))
+    change = site.world.store.verdicts.change
+    change(IMAGE, GOOD, lambda known: known.given(HELD, "a look", HAND, site.world.agenda.now))
+    site.run(5 * 3600)
+    assert site.builds_at("east") == [build_id(1)]
+    change(IMAGE, GOOD, lambda known: known.undone(site.world.agenda.now))
+    assert site.run(900, until=lambda: site.builds_at("east") == site.builds_at("west") == [build_id(1), GOOD])
+    assert not told(site, "not decided within")
+
+
+def test_an_upload_whose_record_somebody_deletes_is_made_again_and_rejects_nothing(site: GateSite) -> None:
+    site.bake()
+    assert site.run(60, until=lambda: under_test(site))
+    (record,) = [one for one in site.world.store.images.uploads(IMAGE, "east") if one.state == "uploading"]
+    site.world.store.images.delete_upload(record)
+    assert site.run(3000, until=lambda: site.builds_at("east") == site.builds_at("west") == [build_id(1), GOOD])
+    assert site.verdicts() == {GOOD: "approved"}
+
+
+def test_a_provider_that_leaves_while_its_canary_runs_makes_nothing_ready_untested(site: GateSite) -> None:
+    site.bake()
+    assert site.run(60, until=lambda: under_test(site))
+    site.world.config, site.world.written = gated("west"), 1
+    assert site.run(60, until=lambda: told(site, "its provider is no longer in the configuration"))
+    asked = [one.provider for one in site.world.store.requests.list()]
+    assert "east" not in asked, "nobody would ever serve it"
+    assert site.run(3000, until=lambda: GOOD in site.builds_at("west"))
+    assert GOOD in site.passed, "it was tested at the other provider"
+    site.world.config, site.world.written = gated("east", "west"), 2
+    assert site.run(3000, until=lambda: GOOD in site.builds_at("east"))
+    assert site.verdicts() == {GOOD: "approved"}
+    assert site.run(900, until=lambda: site.requests() == [])
+
+
+def test_a_pool_that_is_switched_off_rejects_nothing(site: GateSite) -> None:
+    """All requests for canaries are declined: no server shows that the image is bad."""
+    config = site.world.config
+    site.world.config, site.world.written = gated("east", "west", **{"max-servers": 0}), 1
+    site.run(10)
+    site.bake()
+    assert site.run(900, until=lambda: told(site, "inconclusive, nothing is rejected, again in"))
+    assert site.verdicts() == {} and site.builds_at("east") == [build_id(1)]
+    site.world.config, site.world.written = config, 2
+    assert site.run(3000, until=lambda: site.builds_at("east") == site.builds_at("west") == [build_id(1), GOOD])
