@@ -33,6 +33,9 @@ LARGEST_DOCUMENT = 900_000
 """Largest number of bytes of a document that is used. ZooKeeper accepts no request of more than 1,048,575 bytes
 (``jute.maxbuffer``) and ends the connection instead; a document must have room for what is added to it and for the lock
 that is taken in the same request."""
+_GROWTH = 6
+"""By what factor a document is larger at most when :func:`dump` writes it: U+007F has one byte and then six, 1e15 four
+and then eighteen."""
 
 
 def parse(data: bytes | None) -> dict[str, Any] | None:
@@ -67,6 +70,9 @@ def _read(data: bytes) -> tuple[dict[str, Any] | None, str | None, bool]:
     # A document that is too deep has more than DEEPEST brackets, and counting them costs almost nothing.
     if data.count(b"{") + data.count(b"[") > DEEPEST and _is_too_deep(document):
         return None, _TOO_DEEP, False
+    if len(data) * _GROWTH > LARGEST_DOCUMENT and (size := len(dump(document))) > LARGEST_DOCUMENT:
+        told = f"it has {len(data)} bytes, and {size} when it is written again, but only {LARGEST_DOCUMENT} can be"
+        return None, f"{told} changed safely", False
     return document, None, clean and has_clean_texts(data)
 
 

@@ -39,6 +39,25 @@ def test_a_request_and_a_node_near_the_limit_stop_nobody(site):
         assert len(requestor.client.get(path)[0]) == LARGE
 
 
+def test_a_document_that_would_be_too_large_when_it_is_written_again_stops_nobody(site):
+    """It has 890 kB with characters beyond ASCII as they are, as another client may write them."""
+    site.configure()
+    requestor = site.requestor
+    text = "\u00e9" * 440_000
+    paths = {"/nodepool/nodes/0999999999": {"state": "used", "provider": "one", "pool": "main", "type": ["small"]}}
+    paths["/nodepool/requests/200-9999999999"] = {"state": "requested", "node_types": ["small"], "requestor": "greedy"}
+    for path, fields in paths.items():
+        document = {"state_time": time.time(), "requestor_data": text, **fields}
+        requestor.put(path, json.dumps(document, ensure_ascii=False).encode())
+    other = requestor.ask("small")
+    variables = site.variables(launcher_duration=60)
+    done = command("ansible-playbook", ROOT / "playbooks" / "launcher.yml", "-e", variables, folder=site.folder)
+    said = f"{done.stdout}\n{done.stderr}"
+    assert done.returncode == 0, said
+    assert requestor.state(other) == "fulfilled"
+    assert all(f"{path} is ignored and not changed: it has 880" in said for path in paths), said
+
+
 def test_a_long_chain_of_znodes_below_a_node_stops_nobody(site):
     """Their paths are 12 MB in all: more than a request takes that deletes the node with all below it."""
     site.configure()

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.bounded_text import is_printable
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.component import PoolComponent
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.documents import (
+    LARGEST_DOCUMENT,
     copied,
     dump,
     mapping,
@@ -21,6 +22,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.documents i
     text,
     whole,
     whole_or_zero,
+    why_unreadable,
     words,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import Build, Upload
@@ -33,6 +35,25 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=8,
 )
+
+
+@pytest.mark.parametrize(
+    ("item", "read"),
+    [("x", True), ("é", False), ("€", False), ("😀", False), ("\u007f", False), (1e15, False), (17, True)],
+)
+def test_a_document_that_would_be_too_large_when_it_is_written_again_is_not_used(item, read):
+    """Another client may write characters beyond ASCII as they are, and numbers as 1e15."""
+    one = json.dumps(item, ensure_ascii=False).encode().replace(b"1000000000000000.0", b"1e15")
+    data = b'{"a":[' + b",".join([one] * (890_000 // (len(one) + 1))) + b"]}"
+    assert (parse(data) is not None) is read
+    assert ("safely" in (why_unreadable(data) or "")) is not read
+
+
+@given(JSON)
+def test_what_is_read_of_a_document_can_be_written_again(value):
+    data = json.dumps({"a": [value] * 3000}, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+    document = parse(data)
+    assert document is None or len(dump(document)) <= LARGEST_DOCUMENT
 
 
 @pytest.mark.parametrize("data", [b"", None, b"{", b"[]", b"3", b'"x"', b"null", b"\xff\xfe", b"[" * 100_000])
