@@ -187,6 +187,7 @@ FLAGS = (
     "one_tenant",
     "spared",
     "same_for_all",
+    "forbidden",
     "elsewhere",
     "lasting",
 )
@@ -205,7 +206,7 @@ ANSWERS = st.builds(
 )
 CONTEXTS = st.builds(
     Seen,
-    from_request=st.sampled_from([(), ("tenant",)]),
+    from_request=st.sampled_from([(), ("tenant",), ("team", "uuid", "networks", "availability_zone")]),
     persistent=st.booleans(),
     **{name: st.booleans() for name in FLAGS},
 )
