@@ -37,7 +37,7 @@ OURS = "stackci-PoolWorker."
 
 _NOBODY = "no launcher serves it now"
 _RAISED = "its limit in tenant-resource-limits is raised"
-_ENDS = {
+ENDS = {
     reasons.NO_ROOM: "nodes are released, or the limit of the pool or the quota of the cloud is raised",
     reasons.TENANT_LIMIT: f"nodes of the tenant are released, or {_RAISED}",
     reasons.CONCURRENCY: "launches in progress end, or max-concurrency of the provider is raised",
@@ -56,6 +56,7 @@ _ENDS = {
     reasons.UNANSWERED: "nova answers the create, or lists its server",
     reasons.RETRYING: "the next attempt succeeds",
 }
+"""Reason of a wait → what ends it."""
 
 
 def explanation(reading: TreeReading, rows: Sequence[Mapping[str, Any]], request_id: str, now: float) -> dict[str, Any]:
@@ -149,7 +150,7 @@ def _end_of_reason(code: str, figures: Mapping[str, Any]) -> str | None:
     limit: Any = figures.get("limit")
     if code == reasons.TENANT_LIMIT and is_number(needed) and is_number(limit) and needed > limit:
         return _RAISED
-    return _ENDS.get(code)
+    return ENDS.get(code)
 
 
 def nodes_of(reading: TreeReading, request_id: str) -> list[Found]:

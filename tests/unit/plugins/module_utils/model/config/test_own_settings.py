@@ -60,7 +60,7 @@ def launches(config: NodepoolConfig, label: str) -> LaunchSettings:
 
 
 def test_a_pools_label_has_its_own_value_or_that_of_the_label():
-    assert launches(read(OWN), "small") == LaunchSettings(300, 90, {}, "spread")
+    assert launches(read(OWN), "small") == LaunchSettings(boot_timeout=300, launch_timeout=90, server_group="spread")
     assert launches(read(OWN), "large") == launches(read(None), "small") == LaunchSettings()
     assert read(OWN).labels["small"].launches.scheduler_hints == {"different_host": SERVER}
     assert changes(read(None), read(OWN)) == [
