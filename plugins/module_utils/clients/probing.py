@@ -22,6 +22,8 @@ from ..model.config.launch_settings import Probe
 LONGEST_CONNECT = 10.0
 """Seconds for one connection to the port, and for one login."""
 CHUNK = 65536
+MOST_OUTPUT = 1 << 28
+"""Bytes of a command's output that are read: what writes without end would keep the launcher busy."""
 TAIL = 4096
 """Bytes of a command's output that are kept: its end."""
 LONGEST_OUTPUT = 600
@@ -64,6 +66,10 @@ class ProbeResult:
 
 class _NotPassed(Exception):
     """An attempt has not passed; the message says why."""
+
+
+class _Endless(Exception):
+    """An attempt has not passed, and another one would not either; the message says why."""
 
 
 class _Ours(Exception):
@@ -142,9 +148,12 @@ class _Attempts:
             process = await self.connection.create_process(
                 probe.command, stdin=ssh.DEVNULL, stderr=ssh.STDOUT, encoding=None
             )
-            self.tail = b""
+            self.tail, size = b"", 0
             while data := await process.stdout.read(CHUNK):
-                self.tail = (self.tail + data)[-TAIL:]
+                self.tail, size = (self.tail + data)[-TAIL:], size + len(data)
+                if size > MOST_OUTPUT:
+                    what = f"{_command(probe)} on {self.job.address} has written more than {MOST_OUTPUT >> 20} MiB"
+                    raise _Endless(f"the probe has not passed: {what}: redirect its output")
             ended = await process.wait()
         except TimeoutError:
             raise _NotPassed(f"no login to {self.job.address} within {LONGEST_CONNECT:g} s") from None
@@ -185,6 +194,8 @@ async def probe(job: ProbeJob, clock: Callable[[], float] = time.monotonic) -> P
             await attempts.run()
     except TimeoutError:
         error = attempts.text()
+    except _Endless as problem:
+        error = str(problem)
     except _Ours as problem:
         error, ours = str(problem), True
     finally:

@@ -20,7 +20,7 @@ from tests.support.fixtures_zookeeper import eventually
 from tests.support.launcher_case import Cloud, Site, pool, provider
 from tests.support.simcloud_process import SimCloud, default_cloud
 
-CLOUDS = 14
+CLOUDS = 20
 GIVEN = iter(range(CLOUDS))
 
 
@@ -173,3 +173,35 @@ def test_a_launch_is_continued_by_the_next_cycle_while_its_probe_runs(site: Site
     site.run()
     assert site.requestor.state(request) == "fulfilled"
     assert [server["id"] for server in site.cloud.servers()] == [before["id"]]
+
+
+ODD = {
+    "a terminal": ("tty; test -t 0", "ended with 1; its output ends with: not a tty"),
+    "letters that control a terminal": (
+        r"printf '\033]0;title\007\033[2J\033[31mno\007 \342\200\256disk\n'; exit 4",
+        "ended with 4; its output ends with: no",
+    ),
+    "an end that it refuses": (
+        "trap '' TERM HUP INT PIPE; echo stays; for i in 1 2 3 4 5 6 7 8 9 10; do sleep 1; done",
+        "has not ended; its output ends with: stays",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_a_command_does_odd_things(site: Site, use: Any, keys: Path, name: str):
+    script, words = ODD[name]
+    use(command=script, key_file=str(keys / "key"), interval=1, timeout=3)
+    request = site.requestor.ask("small")
+    result = site.run()
+    assert site.requestor.state(request) == "failed"
+    (failed,) = result["nodes"]["failed"]
+    assert all(words in text and text.isprintable() for text in failed["failures"]), failed
+    eventually(lambda: site.cloud.servers() == [])
+
+
+def test_a_command_with_a_hundred_megabytes_of_output(site: Site, use: Any, keys: Path):
+    use(command="head -c 100000000 /dev/zero | tr '\\0' x; echo; echo done", key_file=str(keys / "key"), timeout=120)
+    request = site.requestor.ask("small")
+    result = site.run()
+    assert site.requestor.state(request) == "fulfilled", result["nodes"]

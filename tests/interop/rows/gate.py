@@ -27,7 +27,12 @@ ROUNDS = 75.0
 """Seconds in which Nodepool's builder looks once at what to clean up: it does so every minute."""
 GATED = "fake"
 PACE = 0.1
-REST = 0.04
+STEP_PACE = 0.02
+WHOLE = 0.12
+"""How often our builder lives long enough for a whole test."""
+MOST_STEPS, LONGEST_STEPS = 4, 6.0
+"""Steps of an upload and its gate after which our builder is killed, and most seconds that they may take."""
+REST = 0.02
 """How often nobody holds the lock for so long that Nodepool's builder looks once."""
 SMOKE = """
 - hosts: all
@@ -97,10 +102,12 @@ def gate_kills(lab: Lab) -> str:
                     )
                     watch.look_for_builds()
                 with ModuleProcess("image_upload", _waiting(world), folder) as ours:
-                    # Long enough for a whole test now and then.
-                    time.sleep(
-                        chance.choice([chance.uniform(0.3, 4.0), chance.uniform(4.0, 14.0), chance.uniform(20.0, 40.0)])
-                    )
+                    # Mostly right after a step of the upload or its gate, and now and then after a whole test.
+                    if chance.random() < WHOLE:
+                        time.sleep(chance.uniform(15.0, 30.0))
+                    else:
+                        watch.await_steps(chance.randint(1, MOST_STEPS), LONGEST_STEPS)
+                        time.sleep(chance.uniform(0.0, 0.3))
                     if ours.poll() is None:
                         os.kill(ours.pid, signal.SIGKILL)
                         kills += 1
@@ -150,6 +157,20 @@ class Watch:
         """True while the gate has not decided about the newest build."""
         record = self._world.site.requestor.read(f"/nodepool/stackci/image-gates/one/{GATED}") or {}
         return bool(self.builds) and (record.get("build") != self.builds[-1] or not record.get("outcome"))
+
+    def await_steps(self, steps: int, seconds: float) -> None:
+        """Wait until the upload or its gate has made so many steps, or until the time is over."""
+        end, before = time.monotonic() + seconds, self._step()
+        while steps > 0 and time.monotonic() < end:
+            time.sleep(STEP_PACE)
+            now = self._step()
+            if now != before:
+                steps, before = steps - 1, now
+
+    def _step(self) -> Any:
+        record = self._world.site.requestor.read(f"/nodepool/stackci/image-gates/one/{GATED}") or {}
+        found = self._world.host.uploads(GATED, "one")
+        return json.dumps([record, found], sort_keys=True)
 
     def look_for_builds(self) -> None:
         """Note a build that is new; the next playbook fails on it if it is to be broken."""

@@ -187,6 +187,9 @@ def _out_of_range(error: SchemaError, path: Path, source: Source) -> str:
         return f"has {len(error.instance)} characters, but only {error.validator_value} are allowed: shorten it"
     if error.validator == "minItems":
         return "is an empty list: add at least one entry"
+    if error.validator == "uniqueItems":
+        twice = next(item for place, item in enumerate(error.instance) if item in error.instance[:place])
+        return f"has {_value(twice, path, source)} more than once: remove one"
     return f"is {_value(error.instance, path, source)}; expected {_expected(error.schema, error.instance)}"
 
 

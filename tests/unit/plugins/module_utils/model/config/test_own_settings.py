@@ -135,3 +135,8 @@ def test_the_place_of_an_entry_is_found_by_names():
     assert place_in_settings(main, ("providers", 0, "pools", 0), own) is None
     assert place_in_settings(main, ("labels", 1), None) is None
     assert laid_over(main, own) == main
+
+
+def test_a_value_that_is_written_twice_is_named() -> None:
+    (problem,) = problems("labels: [{name: small, channels: [previous, previous]}]")
+    assert problem.endswith("channels: has the text 'previous' more than once: remove one")

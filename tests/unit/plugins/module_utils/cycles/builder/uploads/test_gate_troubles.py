@@ -13,11 +13,18 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.build_verdict import HAND, HELD, REVOKED
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.build_verdict import (
+    APPROVED,
+    HAND,
+    HELD,
+    REJECTED,
+    REVOKED,
+)
 from tests.support.build_case import build_id
 from tests.support.gate_site import GateSite, gate_site
 from tests.support.gate_world import gated
-from tests.support.virtual_builder import IMAGE
+from tests.support.virtual_builder import IMAGE, passes_unless
+from tests.support.world import Habit
 
 GOOD = build_id(2)
 
@@ -108,3 +115,30 @@ def test_a_pool_that_is_switched_off_rejects_nothing(site: GateSite) -> None:
     assert site.verdicts() == {} and site.builds_at("east") == [build_id(1)]
     site.world.config, site.world.written = config, 2
     assert site.run(3000, until=lambda: site.builds_at("east") == site.builds_at("west") == [build_id(1), GOOD])
+
+
+def test_a_build_that_is_approved_while_its_bytes_are_sent_is_ready_without_a_test(site: GateSite) -> None:
+    site.bake()
+    assert site.run(60, until=lambda: told(site, "uploading build"))
+    site.passed.add(GOOD)  # a person vouches for it
+    site.world.store.verdicts.change(
+        IMAGE, GOOD, lambda known: known.given(APPROVED, "looks fine", HAND, site.world.agenda.now)
+    )
+    assert site.run(120, until=lambda: site.builds_at("east") == site.builds_at("west") == [build_id(1), GOOD])
+    assert site.requests() == [] and not told(site, "canary")
+    verdict = site.world.store.verdicts.of_build(IMAGE, GOOD)
+    assert (verdict.state, verdict.by, verdict.reason) == (APPROVED, HAND, "looks fine")
+
+
+def test_seven_bad_days_in_a_row_leave_the_good_build_in_use(site: GateSite) -> None:
+    site.builder.judge = passes_unless(lambda build: build != build_id(1), site.passed)
+    for _day in range(7):
+        site.bake()
+        site.run(3600)
+    assert list(site.verdicts().values()) == [REJECTED] * 7
+    assert site.builds_at("east") == site.builds_at("west") == [build_id(1)]
+    request = site.world.request("small", habit=Habit())
+    assert site.run(300, until=lambda: request in site.world.fulfilled)
+    assert site.made == {build_id(1)}
+    states = {one.id: one.state for one in site.world.store.images.builds(IMAGE)}
+    assert states[build_id(1)] == "ready" and len(states) <= 3, "the bad ones are cleared away"
