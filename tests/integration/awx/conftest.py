@@ -83,8 +83,9 @@ class Site:
 
 def playbooks_of(project: Path) -> list[str]:
     """The playbooks that AWX would find in a project."""
-    words = ("hosts:", "import_playbook:")
-    return sorted(path.name for path in project.glob("*.yml") if any(word in path.read_text("utf-8") for word in words))
+    # As awx/main/utils/ansible.py reads a line; with the long name of the action since AWX 21.
+    line = re.compile(r"^\s*?-?\s*?(?:hosts|(?:ansible\.builtin\.)?(?:include|import_playbook)):", re.MULTILINE)
+    return sorted(path.name for path in project.glob("*.yml") if line.search(path.read_text("utf-8")))
 
 
 @pytest.fixture(scope="session")

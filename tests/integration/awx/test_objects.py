@@ -19,6 +19,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import load_config
 from tests.integration.awx.conftest import OPTIONS, PROJECT, playbooks_of
 from tests.support.ansible_run import ROOT, command
+from tests.support.awx.workflows import run_workflow
 from tools import neighbours
 
 Texts = dict[str, str]
@@ -93,6 +94,28 @@ def test_the_nodes_of_the_workflow_are_what_the_module_documents(objects):
         given = {**node, "workflow_job_template": workflow["name"]}
         assert ArgumentSpecValidator(documented("workflow_job_template_node")).validate(given).error_messages == []
         assert {follower for key in node if key.endswith("_nodes") for follower in node[key]} <= names
+
+
+@pytest.mark.parametrize(
+    ("failing", "ran"),
+    [
+        ("", ["lease", "play", "release"]),
+        ("play", ["lease", "play", "release after a failure"]),
+        ("lease", ["lease", "release after a failure"]),
+    ],
+)
+def test_the_workflow_releases_whatever_happens_and_ends_as_its_play(objects, failing, ran):
+    (workflow,) = objects["controller_workflows"]
+    surveys = {entry["name"]: entry.get("survey_spec") for entry in objects["controller_templates"]}
+
+    def works(node):
+        given = node.get("extra_data", {})
+        survey = surveys.get(node["unified_job_template"]) or {"spec": []}
+        assert {*given} <= {question["variable"] for question in survey["spec"]}, "AWX takes only what the survey asks"
+        # The playbook fails after the release; see tests/integration/ci/test_awx_playbooks.py.
+        return node["identifier"] != failing and not given.get("lease_failure")
+
+    assert run_workflow(workflow[NODES], works) == (ran, not failing)
 
 
 def test_a_wrong_entry_is_noticed():

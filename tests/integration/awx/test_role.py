@@ -438,7 +438,7 @@ def test_pipelines_lease_nodes_through_templates_and_a_workflow(site):
     assert surveys == {
         "nodepool lease": ["lease_name", "lease_labels", "lease_expires", "lease_timeout"],
         "nodepool extend": ["lease_name", "lease_expires"],
-        "nodepool release": ["lease_name"],
+        "nodepool release": ["lease_name", "lease_failure"],
         "nodepool explain": ["id"],
         "nodepool status": [],
     }
@@ -454,13 +454,17 @@ def test_pipelines_lease_nodes_through_templates_and_a_workflow(site):
     (workflow,) = site.awx.things["workflow_job_templates"].values()
     assert workflow["name"] == "nodepool lease, play, release" and workflow["allow_simultaneous"]
     nodes = {node["identifier"]: node for node in site.awx.things["workflow_job_template_nodes"].values()}
+    release = site.awx.named("job_templates", "nodepool release")["id"]
     assert {name: node["unified_job_template"] for name, node in nodes.items()} == {
         "lease": lease["id"],
         "play": play["id"],
-        "release": site.awx.named("job_templates", "nodepool release")["id"],
+        "release": release,
+        "release after a failure": release,
     }
-    assert links(site, nodes["lease"]) == {"success": [nodes["play"]["id"]], "failure": [nodes["release"]["id"]]}
-    assert links(site, nodes["play"]) == {"always": [nodes["release"]["id"]]}
+    well, badly = [nodes["release"]["id"]], [nodes["release after a failure"]["id"]]
+    assert links(site, nodes["lease"]) == {"success": [nodes["play"]["id"]], "failure": badly}
+    assert links(site, nodes["play"]) == {"success": well, "failure": badly}
+    assert nodes["release after a failure"]["extra_data"] == {"lease_failure": "the lease or acceptance failed"}
     again = run(site, **wanted)
     assert (again.changed, again.writes) == (0, [])
     run(site, awx_state="absent", **wanted)

@@ -28,6 +28,13 @@ def test_a_pipeline_reads_the_hosts_from_the_job(ci: Pool) -> None:
     assert code == 0 and artifacts["lease_nodes"] == [] and ci.leases() == [], out
 
 
+def test_a_release_after_a_failure_releases_and_then_fails(ci: Pool) -> None:
+    assert ci.awx_job("lease", lease_name="build-9", lease_labels="debian-12")[0] == 0
+    code, artifacts, out = ci.awx_job("release", lease_name="build-9", lease_failure="acceptance failed")
+    assert code != 0 and "acceptance failed; the nodes were released" in out
+    assert artifacts["lease_nodes"] == [] and ci.leases() == []
+
+
 def test_a_job_that_gets_no_nodes_in_time_gives_everything_back(ci: Pool) -> None:
     # Somebody else uses all that there is. A quota of none would be refused as soon as the launcher has read it.
     ci.site.cloud.outsiders(2)
