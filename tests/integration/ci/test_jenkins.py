@@ -80,6 +80,16 @@ def test_an_agent_talks_over_ssh_and_its_node_goes_back(ci: Pool) -> None:
     assert ci.leases() == []
 
 
+def test_jenkins_ends_an_agent_that_waits_for_its_node(ci: Pool) -> None:
+    """The signal reaches the program alone, not what it has started."""
+    ci.site.cloud.outsiders(20)
+    with agent(ci, stdin=subprocess.PIPE) as process:
+        eventually(lambda: ci.site.requestor.children("/nodepool/requests"), 60.0)
+        os.kill(process.pid, signal.SIGTERM)
+        assert process.wait(60) == 143
+    assert ci.leases() == [] and ci.site.requestor.children("/nodepool/requests") == []
+
+
 def test_jenkins_ends_an_agent(ci: Pool) -> None:
     with agent(ci, stdin=subprocess.PIPE) as process:
         eventually(lambda: ci.site.requestor.children("/nodepool/nodes"), 60.0)
