@@ -94,6 +94,12 @@ providers:
     acting:
       description: Whether a launcher of this collection acts for the provider now.
       type: bool
+    by_commands:
+      description:
+        - Whether nobody acts for the provider now, and until now only commands did that launch nodes themselves, such
+          as M(stackci.nodepool.nodepool_request) with O(stackci.nodepool.nodepool_request#module:launch=true). Then
+          no launcher is missed.
+      type: bool
     acted_for_by:
       description: Hosts of the launchers, of this collection or of Nodepool, that have registered the provider's pools.
       type: list
@@ -275,6 +281,7 @@ providers:
       configured: true
       cloud: cloud1
       acting: true
+      by_commands: false
       acted_for_by: [launcher1]
       standing_by: [launcher2]
       stood_by_age: 12.1

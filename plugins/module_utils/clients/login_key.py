@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..model.bounded_text import is_printable
-from ..model.errors import ConfigError
+from ..model.errors import ConfigError, wrong
 from . import ssh
 from .private_file import write_private
 
@@ -36,12 +36,34 @@ class LoginKey:
 def named_key(path: str) -> LoginKey:
     """Return the key pair that a path names: of its public or of its private half.
 
-    :raises ConfigError: one of the halves cannot be read, or ssh would refuse the private one.
+    :raises ConfigError: one of the halves cannot be read, ssh would refuse the private one or ask a question for it, or
+        they are halves of two keys.
     """
     private = path.removesuffix(".pub")
+    public = read_public_key(f"{private}.pub")
     if _is_open_to_others(private):
         raise ConfigError([f"{private}: other users may read this key, so ssh refuses it: run chmod 600 {private}"])
-    return LoginKey(private, read_public_key(f"{private}.pub"))
+    if not _agent_has(public):
+        _check_private(private, public)
+    return LoginKey(private, public)
+
+
+def _check_private(private: str, public: str) -> None:
+    if not os.path.isfile(private):
+        raise wrong(
+            f"{private}: the private half of {private}.pub is not there, and no ssh agent has it: name another key"
+        )
+    blob = _public_blob(private)
+    if blob is None:
+        raise wrong(
+            f"{private}: ssh does not read this private key without a question: if it has a passphrase, give it to"
+            f" an agent (ssh-agent, ssh-add {private}), or else name another key"
+        )
+    if blob != public.split()[1]:
+        raise wrong(
+            f"{private}.pub is not the public half of {private}: write it again with ssh-keygen -y -f {private}, or"
+            " name another key"
+        )
 
 
 def read_public_key(path: str) -> str:
@@ -117,13 +139,16 @@ def _is_open_to_others(private: str) -> bool:
 
 def _opens(private: str) -> bool:
     """Return True if ssh reads the private key without a passphrase."""
-    if _is_open_to_others(private):
-        return False
+    return not _is_open_to_others(private) and _public_blob(private) is not None
+
+
+def _public_blob(private: str) -> str | None:
+    """Return what its public half has for the second word; None if the key cannot be used without a question."""
     try:
-        _asyncssh().read_private_key(private)
-    except Exception:  # whatever is wrong with it: it cannot be used without a question
-        return False
-    return True
+        text: bytes = _asyncssh().read_private_key(private).export_public_key()
+    except Exception:  # whatever is wrong with it
+        return None
+    return text.split()[1].decode("ascii")
 
 
 def _agent_has(public: str) -> bool:

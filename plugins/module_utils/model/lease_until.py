@@ -13,18 +13,19 @@ from .lease import LeaseOptionError
 
 _CLOCK = re.compile(r"(\d{1,2}):(\d{2})")
 _MINUTES = re.compile(r"\d{1,4}")
-DAY_MINUTES = 24 * 60
+HOUR_MINUTES, DAY_MINUTES = 60, 24 * 60
 
 
 def seconds_until(until: str, now: float, option: str = "until") -> int:
     """Return the seconds from *now* (UNIX time) to a time, at least 1.
 
     :param until: ``HH:MM``, the next such time of the machine's zone; or a date and time of ISO 8601, of the machine's
-        zone when it names none. A number below 1440 is what YAML makes of HH:MM without quotes: minutes.
+        zone when it names none. A number from 60 to 1439 is what YAML makes of HH:MM without quotes: minutes. It makes
+        no smaller one: somebody means an hour, or minutes from now, and nobody knows which.
     :raises LeaseOptionError: it is none of these, or has passed.
     """
     text = until.strip()
-    if _MINUTES.fullmatch(text) and int(text) < DAY_MINUTES:
+    if _MINUTES.fullmatch(text) and HOUR_MINUTES <= int(text) < DAY_MINUTES:
         text = f"{int(text) // 60}:{int(text) % 60:02d}"
     clock = _CLOCK.fullmatch(text)
     try:
@@ -42,4 +43,8 @@ def _next(hour: int, minute: int, now: float) -> float:
     """Return the UNIX time of the next *hour*:*minute* by the clock on the wall, also across a change of the clocks."""
     today = datetime.fromtimestamp(now).replace(hour=hour, minute=minute, second=0, microsecond=0)
     moment = today.timestamp()
-    return moment if moment > now else (today + timedelta(days=1)).timestamp()
+    if moment > now:
+        return moment
+    # Where the clocks are set back, the hour comes twice. (In the other night the second reading is the earlier one.)
+    again = today.replace(fold=1).timestamp()
+    return again if again > now else (today + timedelta(days=1)).replace(fold=0).timestamp()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Self, TypedDict, Unpack
 
 ATTEMPT = re.compile(r"^attempt \d+: ")
@@ -72,6 +72,20 @@ def few(names: Iterable[str], noun: str, most: int = 3) -> str:
     known = sorted(names)
     rest = len(known) - most
     return ", ".join(known[:most]) + (f" and {amount(rest, f'other {noun}')}" if rest > 0 else "")
+
+
+def of_providers(problems: Mapping[str, str]) -> list[str]:
+    """Return one sentence for each problem; providers that have the same one share it.
+
+    :param problems: provider → sentence, which may begin with ``provider NAME:``.
+    """
+    names: dict[str, list[str]] = {}
+    for name, problem in problems.items():
+        names.setdefault(problem.removeprefix(f"provider {name}: "), []).append(name)
+    return [
+        problems[those[0]] if len(those) == 1 else f"providers {few(those, 'provider')}: {why}"
+        for why, those in names.items()
+    ]
 
 
 def word_for(number: float, one: str, many: str | None = None) -> str:

@@ -27,6 +27,7 @@ from ..imaging.image_snapshot import ImagesView, SeenImages
 from ..model.config.types import NodepoolConfig
 from ..model.errors import ImageFileError, StoreUnreachable, UnknownName
 from ..model.launch_counts import LaunchCounts
+from ..model.lines import of_providers
 from ..model.own_tree import LAUNCH_COUNTS
 from ..reporting.image_rows import builds_result, images_result
 from .arguments import (
@@ -101,7 +102,7 @@ def _view(module: AnsibleModule, counts: dict[str, LaunchCounts] | None = None) 
     """
     config = load(module)
     formats, problems = provider_formats(config, module.params["clouds_config"])
-    for warning in problems.values():
+    for warning in of_providers(problems):
         module.warn(warning)
     files, builder_id = _disk(module, config)
     with closing(Store(config.zookeeper)) as store:

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 
 from .parser import COMPLETE, parse
 
+INTERRUPTED = 128 + 2
 BROKEN_PIPE = 128 + 13
 """As a shell says it of a program that SIGPIPE has ended."""
 
@@ -25,6 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _run(words)
         finally:
             sys.stdout.flush()
+    except KeyboardInterrupt:  # while the verb is still being loaded; later the verb itself takes the signal
+        return INTERRUPTED
     except BrokenPipeError:  # whoever reads the output has seen enough; Python would complain when it ends
         _forget_output()
         return BROKEN_PIPE

@@ -244,8 +244,9 @@ COMMANDS = (
             Option("command", (), "the command; a shell without it", {"nargs": "...", "metavar": "COMMAND"}),
             *LOOKING,
         ),
-        examples=("ssh 0000000017", "ssh acceptance-42 uname -a", "ssh -n 2 acceptance-42 bash -s < job.sh"),
-        description="Runs ssh with the recorded host keys. The exit status is that of the command, or 255.",
+        examples=("ssh 0000000017", "ssh acceptance-42 -i mine uname -a", "ssh -n 2 acceptance-42 bash -s < job.sh"),
+        description="Runs ssh with the recorded host keys. The exit status is that of the command, or 255."
+        " Options stand before or after ID; the first other word, or --, begins the command.",
     ),
     Command(
         "hold",

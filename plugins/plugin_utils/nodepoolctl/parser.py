@@ -19,6 +19,9 @@ from .shapes import Command, Option
 PROGRAM = "nodepoolctl"
 TABLE, JSON, ID = "table", "json", "id"
 SHELLS = ("bash", "zsh", "fish")
+SSH = "ssh"
+SSH_FAILED = 255
+"""As ssh: what else could be told from the exit status of the command on the node?"""
 COMPLETE = "__complete"
 """The verb that the completion scripts call."""
 
@@ -60,11 +63,15 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     parser = make_parser()
     try:
         given = parser.parse_args(words)
+        if given.verb == SSH:
+            _take_node(parser.verbs.choices[SSH], given)
     except _WrongArguments as wrong:
         if _wants_json(words):
             print(json.dumps({"msg": wrong.message, "error_kind": "ConfigError"}, indent=2))
         wrong.parser.print_usage(sys.stderr)
-        wrong.parser.exit(2, f"{wrong.parser.prog}: {wrong.message}\n")
+        # With ssh every status but 255 may be that of the command on the node.
+        status = SSH_FAILED if wrong.parser.prog == f"{PROGRAM} {SSH}" else 2
+        wrong.parser.exit(status, f"{wrong.parser.prog}: {wrong.message}\n")
     if given.verb is None:
         parser.print_help(sys.stderr)
         parser.exit(2)
@@ -72,6 +79,26 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
         if not hasattr(given, name) and os.environ.get(variable):
             setattr(given, name, os.environ[variable])
     return given
+
+
+def _take_node(parser: argparse.ArgumentParser, given: argparse.Namespace) -> None:
+    """Take the node, and our options that follow it, out of the words of ``ssh``.
+
+    As for ssh itself, options end at the first word of the command, or at ``--``. argparse alone would leave all that
+    follows the node to the command, and would lose the ``--``.
+
+    :param parser: that of the verb.
+    """
+    if given.command[:1] == ["--"]:
+        given.command = given.command[1:]
+    if not given.command:
+        parser.error("name a node or a lease")
+    given.target, *rest = given.command
+    given.command = rest
+    if rest[:1] != ["--"]:
+        parser.parse_args(rest, given)
+    if given.command[:1] == ["--"]:
+        given.command = given.command[1:]
 
 
 class _WrongArguments(Exception):
@@ -83,6 +110,8 @@ class _WrongArguments(Exception):
 
 
 class _Parser(argparse.ArgumentParser):
+    verbs: Any = None
+
     def error(self, message: str) -> NoReturn:
         raise _WrongArguments(self, message)
 
@@ -91,7 +120,7 @@ def _wants_json(words: Sequence[str]) -> bool:
     return _JSON_OUTPUT.search(" ".join(words)) is not None
 
 
-def make_parser() -> argparse.ArgumentParser:
+def make_parser() -> _Parser:
     """Return the parser with all verbs."""
     parser = _Parser(
         prog=PROGRAM,
@@ -103,6 +132,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     _add_common(parser)
     verbs = parser.add_subparsers(metavar="VERB", title="verbs", dest="verb", required=False)
+    parser.verbs = verbs
     for command in COMMANDS:
         _add_command(verbs, command)
     completion = verbs.add_parser("completion", help="print the completion script for a shell", allow_abbrev=False)
@@ -137,7 +167,12 @@ def _add_command(verbs: Any, command: Command) -> None:
         allow_abbrev=False,
     )
     for option in command.options:
-        _add(parser, option)
+        if command.name != SSH or option.flags:
+            _add(parser, option)
+    if command.name == SSH:
+        parser.usage = f"{PROGRAM} {SSH} [OPTIONS] ID [OPTIONS] [--] [COMMAND]"
+        words = "id of a node, or name of a lease; then the command, or nothing for a shell"
+        parser.add_argument("command", nargs=argparse.REMAINDER, metavar="ID", help=words)
     _add_common(parser)
 
 

@@ -18,14 +18,12 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.module im
 from . import commands
 from .calling import call, stderr
 from .endings import DONE, SIGNALLED, Interrupted, exit_code, interruptible
-from .parser import ID, JSON, PROGRAM, TABLE
+from .parser import ID, JSON, PROGRAM, SSH_FAILED, TABLE
 from .shapes import Command
 from .tables import id_lines, json_text, table_text
 
 CLEAR = "\033[H\033[2J"
 """Cursor home, erase the screen (ECMA-48)."""
-SSH_FAILED = 255
-"""As ssh: what else could be told from the exit status of the command on the node?"""
 SHORTEST = 1.0
 """Least seconds between two readings."""
 

@@ -308,6 +308,8 @@ def _lacking(region: Any) -> str:
     if url and not url.startswith(("http://", "https://")):
         # It would be looked up in a catalog that nobody has.
         return "'auth.auth_url' does not begin with http:// or https://"
+    if why := _without_login(region):
+        return why
     if not url.startswith("https://"):
         return ""
     verify, cert = region.get_requests_verify_args()
@@ -322,6 +324,16 @@ def _lacking(region: Any) -> str:
                     told += f" (a relative path begins at the working directory: {os.path.abspath(path)} was tried)"
                 return told
     return ""
+
+
+def _without_login(region: Any) -> str:
+    """Return what a login with a password lacks. The SDK notices it at the first call, and does not name the entry."""
+    auth = region.config.get("auth") or {}
+    if region.config.get("auth_type") not in (None, "password", "v3password"):
+        return ""
+    if not (auth.get("username") or auth.get("user_id")):
+        return "'auth.username' is missing"
+    return "" if auth.get("password") else "'auth.password' is missing, here and in secure.yaml"
 
 
 def _unusable() -> tuple[type[Exception], ...]:

@@ -62,6 +62,9 @@ ATTEMPTS = 3
 """Largest number of requests for one set within one run; after that, the set counts as a failure."""
 
 
+START_ONE = "start one, or launch here (launch: true, nodepoolctl lease --launch)"
+
+
 @dataclass(frozen=True)
 class SetStatus:
     """The progress of one set of the lease.
@@ -422,7 +425,7 @@ class Leasing:
             return None
         offered = {label for pool in self._store.components.pools() for label in pool.supported_labels}
         if not offered:
-            return {"code": "no-launcher", "text": "no launcher is registered in this ZooKeeper tree"}
+            return {"code": "no-launcher", "text": f"no launcher is registered in this ZooKeeper tree: {START_ONE}"}
         missing = [label for label in dict.fromkeys(request.node_types) if label not in offered]
         if missing:
             return {"code": "label-not-offered", "text": f"no registered pool offers {', '.join(missing)}"}

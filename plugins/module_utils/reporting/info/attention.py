@@ -14,8 +14,10 @@ from ...launching.call_shares import flaps
 from ...launching.harvest import MANY, Harvest
 from ...model.config.types import NodepoolConfig
 from ...model.gate import FLAKY, INCONCLUSIVE, REJECTED
-from ...model.lines import amount, span
+from ...model.lines import amount, joined, span, word_for
+from ...model.node import NodeState
 from ...model.owner import CLOUD
+from ...model.request import RequestState
 from .build_figures import figures_of_failures
 from .causes import BAD, CAUSES, UNTOLD, aside, row_about
 from .providers import PROVIDERS
@@ -24,6 +26,8 @@ from .unused_files import unused_files, wrong_clocks
 
 MISSED_AFTER, MISSED_FOR = 1800.0, 86400.0
 """Seconds without another launcher after which it is missed, and for which, as in the alert ``NodepoolNoStandby``."""
+BY_COMMAND = "repeat its lease or release with --launch, or start a launcher"
+_AT_REST = (NodeState.READY, NodeState.HOLD, NodeState.IN_USE)
 _GATE_SAYS = {REJECTED: "is rejected", INCONCLUSIVE: "is not decided", FLAKY: "passed after a failure"}
 Rows = Sequence[Mapping[str, Any]]
 
@@ -54,7 +58,7 @@ def attention(
     rows = [
         *_of_files(reading, file_problems),
         *_of_clocks(reading),
-        *_of_providers(reading, rows_of.providers),
+        *_of_providers(reading, rows_of.providers, rows_of.requests),
         *_wasted(reading, rows_of.providers, now),
         *_of_labels(rows_of.labels, rows_of.providers),
         *_of_images(rows_of.images),
@@ -82,10 +86,26 @@ def _of_clocks(reading: TreeReading) -> Iterator[dict[str, Any]]:
         )
 
 
-def _of_providers(reading: TreeReading, providers: Rows) -> Iterator[dict[str, Any]]:
+def _left_to_commands(row: Mapping[str, Any], requests: Rows) -> Iterator[dict[str, Any]]:
+    """Yield a row if something waits at a provider for which only commands act, such as after a quick start."""
+    if not row["configured"]:
+        return
+    waiting = sum(1 for one in requests if one["state"] not in RequestState.FINISHED)
+    leaving = sum(count for state, count in row["nodes"].items() if state not in _AT_REST)
+    parts = [amount(waiting, "request")] if waiting else []
+    parts += [f"{amount(leaving, 'node')} to be launched or deleted"] if leaving else []
+    if parts:
+        told = f"{joined(parts)} {word_for(waiting + leaving, 'waits', 'wait')} for a command with --launch"
+        found = row_about("no-launcher", row["name"], told, count=waiting + leaving, provider=row["name"])
+        yield {**found, "remedy": BY_COMMAND, "command": "nodepoolctl leases"}
+
+
+def _of_providers(reading: TreeReading, providers: Rows, requests: Rows) -> Iterator[dict[str, Any]]:
     for row in providers:
         name = row["name"]
-        if not row["acting"] and row["configured"] and not row["acted_for_by"]:
+        if row["by_commands"]:
+            yield from _left_to_commands(row, requests)
+        elif not row["acting"] and row["configured"] and not row["acted_for_by"]:
             yield row_about("no-launcher", name, "no launcher serves this provider", provider=name)
         missed = row["stood_by_age"]
         if row["acting"] and not row["standing_by"] and missed is not None and MISSED_AFTER < missed < MISSED_FOR:

@@ -18,6 +18,7 @@ from ...launching.call_shares import CallShares
 from ...model import own_tree
 from ...model.config.types import NodepoolConfig, Provider
 from ...model.documents import (
+    anything,
     mapping,
     seconds,
     text,
@@ -108,6 +109,7 @@ def _provider_row(
         "cloud": settings.cloud if settings else fields.read("cloud"),
         "region": settings.region_name if settings else fields.read("region"),
         "acting": locked,
+        "by_commands": fields.read("brief", anything) is True and not locked and not hosts,
         "acted_for_by": hosts,
         "standing_by": _standing_by(name, text(fields.read("host")), reading) if locked else [],
         "stood_by_age": age(seconds(fields.read("stood_by")), now),

@@ -156,7 +156,8 @@ def _lease(row: Mapping[str, Any]) -> str:
 
 def _provider(row: Mapping[str, Any]) -> Iterator[str]:
     who = f"served by {', '.join(row['acted_for_by']) or 'a host that has registered no pool'}"
-    other = f"served by another launcher on {', '.join(row['acted_for_by'])}" if row["acted_for_by"] else "no launcher"
+    nobody = "no launcher; commands with --launch serve it" if row["by_commands"] else "no launcher"
+    other = f"served by another launcher on {', '.join(row['acted_for_by'])}" if row["acted_for_by"] else nobody
     notes = ["not in the configuration"] if not row["configured"] else []
     notes += ["draining"] if row["draining"] else []
     if row["standing_by"]:

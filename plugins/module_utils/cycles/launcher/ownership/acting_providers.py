@@ -26,7 +26,7 @@ from ....model.node import Node
 from ....model.own_tree import DRAIN, PROVIDERS
 from ....model.stored import BadDocument, kind_of
 from ..context.context import Context, clients_of
-from .live_launchers import HOLDER
+from .live_launchers import BRIEF, HOLDER
 from .provider_locks import ProviderLocks
 from .stock_launchers import StockLaunchers
 
@@ -48,6 +48,7 @@ class ActingProviders:
     :param origin: host and path of the configuration.
     :param host: the host of this cycle, by which the launchers of the tree know each other.
     :param stock: Nodepool's launchers: a provider on which one of them works is not drained.
+    :param stays: False for a cycle that ends when a wish is fulfilled.
     :raises CloudAuthError: no provider can have a client.
     """
 
@@ -60,6 +61,8 @@ class ActingProviders:
         origin: str,
         host: str = "",
         stock: StockLaunchers | None = None,
+        *,
+        stays: bool = True,
     ) -> None:
         self._context = context
         self._ownership = ownership
@@ -67,6 +70,7 @@ class ActingProviders:
         self._make = make
         self._origin = origin
         self._host = host
+        self._stays = stays
         self._stock = stock
         self._configured = self._read_configured()
         self.clients = clients_of(context, self._configured, make)
@@ -119,7 +123,10 @@ class ActingProviders:
             return
         path = f"{PROVIDERS}/{name}"
         document = {**learned, **self._connection(provider, client.place), HOLDER: self._host}
-        if self._context.store.own.get(path) != document:
+        before = self._context.store.own.get(path)
+        if not self._stays and (before is None or before.get(BRIEF) is True):
+            document[BRIEF] = True  # no launcher has ever stayed here, so nobody misses one
+        if before != document:
             self._context.store.own.put(path, document)
 
     # -- the configuration changes -------------------------------------------------------------------------------

@@ -26,6 +26,8 @@ from ....model.own_tree import LIVE_LAUNCHERS, PROVIDERS
 from ....model.stored import is_number
 
 HOLDER = "host"
+BRIEF = "brief"
+"""In the document of a provider: only cycles that end when a wish is fulfilled have acted for it."""
 """The key in a provider's document that names the host of the launcher that acts for it, or acted for it last."""
 LEAST_WEIGHT, LARGEST_WEIGHT = 0.01, 100.0
 

@@ -54,6 +54,20 @@ def test_a_key_that_ssh_would_refuse_is_told_and_not_chosen(tmp_path):
         named_key(f"{path}.pub")
 
 
+def test_a_named_key_that_no_login_could_use_is_told_before_anything_is_made(tmp_path):
+    path = write_pair(tmp_path, "id_ed25519", "secret")
+    with pytest.raises(ConfigError, match=f"if it has a passphrase, give it to an agent .ssh-agent, ssh-add {path}"):
+        named_key(path)
+    other = write_pair(tmp_path, "id_ecdsa")
+    public = Path(f"{path}.pub").read_text()
+    Path(f"{other}.pub").write_text(public)
+    with pytest.raises(ConfigError, match=f"{other}.pub is not the public half of {other}"):
+        named_key(other)
+    Path(other).unlink()
+    with pytest.raises(ConfigError, match=f"{other}: the private half of {other}.pub is not there"):
+        named_key(other)
+
+
 def test_a_key_that_the_agent_has(tmp_path, monkeypatch):
     path = write_pair(tmp_path, "id_ed25519", "secret")
     agent = tmp_path / "ssh-add"
@@ -63,6 +77,7 @@ def test_a_key_that_the_agent_has(tmp_path, monkeypatch):
     assert usable_own_key(str(tmp_path)) is None, "without the variable there is no agent"
     monkeypatch.setenv("SSH_AUTH_SOCK", "/agent")
     assert usable_own_key(str(tmp_path)) is not None
+    assert named_key(path).private_path == path
 
 
 def test_a_new_key_is_private_and_made_once(tmp_path):

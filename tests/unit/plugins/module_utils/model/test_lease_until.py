@@ -28,7 +28,8 @@ def berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def at(text: str) -> float:
-    return datetime.fromisoformat(text).replace(tzinfo=ZONE).timestamp()
+    moment = datetime.fromisoformat(text)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=ZONE)).timestamp()
 
 
 @pytest.mark.parametrize(
@@ -40,6 +41,10 @@ def at(text: str) -> float:
         ("2026-11-25 17:00", "1080", 1),  # what YAML makes of 18:00 without quotes
         ("2026-10-24 18:00", "18:00", 25),  # the clocks are set back in the night
         ("2026-03-28 18:30", "18:00", 22.5),  # and forth
+        ("2026-10-25 01:30", "02:30", 1),  # this hour comes twice: the first one
+        ("2026-10-25 02:15+01:00", "02:30", 0.25),  # the first one has passed
+        ("2026-10-25 02:45+01:00", "02:30", 23.75),
+        ("2026-03-29 01:30", "02:30", 1),  # this time does not exist
         ("2026-11-25 17:00", "2026-11-26 17:00", 24),
         ("2026-11-25 17:00", "2026-11-25T18:00+02:00", 0),
         ("2026-11-25 17:00", "2026-11-25T18:00+00:00", 2),
@@ -57,7 +62,11 @@ def test_it_is_never_less_than_a_second() -> None:
     assert seconds_until("18:00", at("2026-11-25 17:59:59") + 0.9) == 1
 
 
-@pytest.mark.parametrize("until", ["", "tomorrow", "25:00", "12:61", "1440", "2026-13-01", "9999999999"])
+NO_TIMES = ["", "tomorrow", "24:00", "25:00", "12:61", "1440", "2026-13-01", "9999999999"]
+NO_TIMES += ["18", "6", "59", "6pm", "18h"]
+
+
+@pytest.mark.parametrize("until", NO_TIMES)
 def test_what_is_no_time_is_told(until: str) -> None:
     with pytest.raises(LeaseError, match=r"give a time such as '18:00'|which has passed"):
         seconds_until(until, at("2026-11-25 17:00"))

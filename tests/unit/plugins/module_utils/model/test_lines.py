@@ -12,6 +12,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines impor
     amount,
     collapsed,
     joined,
+    of_providers,
     word_for,
 )
 
@@ -37,3 +38,10 @@ def test_a_line_knows_what_it_is_about_without_what_is_unknown():
     assert line == "node 17: fault" and isinstance(line, Line)
     assert about(line) == {"node": "17", "provider": "east"}
     assert about("plain") == {}
+
+
+def test_providers_with_the_same_problem_share_a_sentence():
+    problems = {"a": "provider a: no clouds.yaml", "b": "provider b: no clouds.yaml", "c": "provider c: no entry 'c'"}
+    assert of_providers(problems) == ["providers a, b: no clouds.yaml", "provider c: no entry 'c'"]
+    many = {name: f"provider {name}: no clouds.yaml" for name in "abcde"}
+    assert of_providers(many) == ["providers a, b, c and 2 other providers: no clouds.yaml"]

@@ -55,6 +55,35 @@ def test_each_verb_explains_itself(command, capsys):
     assert f"nodepoolctl {command.name}" in shown and "examples:" in shown
 
 
+@pytest.mark.parametrize(
+    ("line", "command", "taken"),
+    [
+        ("ssh web", [], {}),
+        ("ssh web uname -a", ["uname", "-a"], {}),
+        ("ssh -i KEY web uname -a", ["uname", "-a"], {"identity": "KEY"}),
+        ("ssh web -i KEY uname -a", ["uname", "-a"], {"identity": "KEY"}),
+        ("ssh web -n 2 -i KEY", [], {"identity": "KEY", "number": 2}),
+        ("ssh -n 2 web -c pool.yaml ls -l", ["ls", "-l"], {"number": 2, "config": "pool.yaml"}),
+        ("ssh web -- -x", ["-x"], {}),
+        ("ssh -- web -- uname", ["uname"], {}),
+        ("ssh web ls -i -- -n 2", ["ls", "-i", "--", "-n", "2"], {}),
+    ],
+)
+def test_options_of_ssh_stand_before_or_after_the_node_and_end_at_the_command(line, command, taken, monkeypatch):
+    monkeypatch.delenv("NODEPOOL_SSH_KEY", raising=False)
+    given = vars(parse(shlex.split(line)))
+    assert (given.pop("target"), given.pop("command")) == ("web", command)
+    assert {name: value for name, value in given.items() if name in ("identity", "number", "config")} == taken
+
+
+@pytest.mark.parametrize("line", ["ssh", "ssh web --bad", "ssh web -i", "ssh web -n two ls"])
+def test_wrong_arguments_of_ssh_are_no_status_that_a_command_may_have(line, capsys):
+    with pytest.raises(SystemExit) as ended:
+        parse(shlex.split(line))
+    assert ended.value.code == 255
+    assert "usage: nodepoolctl ssh" in capsys.readouterr().err
+
+
 def test_verbs_and_aliases_are_unique():
     assert len(BY_NAME) == sum(1 + len(command.aliases) for command in COMMANDS)
 

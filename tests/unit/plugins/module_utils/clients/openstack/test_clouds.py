@@ -172,6 +172,14 @@ def test_an_entry_that_cannot_be_used_is_named_with_its_file(path: Path, cloud: 
         ("{profile: 5}", "'profile' is not a text"),
         ("{auth: {username: a, password: sesame-42-open}}", "Auth plugin requires parameters"),
         (
+            "{auth: {auth_url: 'http://keystone.invalid/v3', username: a, user_domain_id: d}}",
+            "'auth.password' is missing, here and in secure.yaml",
+        ),
+        (
+            "{auth: {auth_url: 'http://keystone.invalid', password: sesame-42-open}}",
+            "'auth.username' is missing",
+        ),
+        (
             "{auth: {auth_url: keystone.invalid, username: a, password: sesame-42-open, user_domain_id: d}}",
             "'auth.auth_url' does not begin with http:// or https://",
         ),

@@ -77,6 +77,22 @@ def test_a_provider_without_a_launcher_is_trouble_only_when_nobody_serves_it():
     assert not any(row["cause"] == "no-launcher" for row in busy())
 
 
+def test_a_tree_for_which_only_commands_launch_misses_no_launcher_but_tells_what_waits_for_one():
+    """As after a quick start: the launcher has ended with the lease, and nothing is wrong."""
+    quiet = {f"{paths.OWN}/providers/cloud-fra": {"brief": True}}
+    nodes = [{"provider": "cloud-fra", "pool": "main", "state": state} for state in ("hold", "used")]
+
+    def missed(*there: dict[str, Any]) -> list[dict[str, Any]]:
+        documents = {f"{paths.NODES}/{number:010d}": node for number, node in enumerate(there)}
+        return [row for row in told({**quiet, **documents}) if row["cause"] == "no-launcher"]
+
+    assert "cloud-fra" not in [row["where"] for row in missed()] and len(missed()) == len(busy_tree.PROVIDERS) - 1
+    assert "cloud-fra" not in [row["where"] for row in missed(nodes[0])], "a leased node is at rest"
+    (row,) = (row for row in missed(*nodes) if row["where"] == "cloud-fra")
+    assert row["text"] == "1 node to be launched or deleted waits for a command with --launch"
+    assert row["remedy"] == "repeat its lease or release with --launch, or start a launcher"
+
+
 def test_a_label_that_no_pool_offers_is_told_once_a_launcher_works():
     (row,) = (row for row in busy(request(1, "requested", 1.0, "lrage")) if row["subject"] == "lrage")
     assert (row["cause"], row["text"]) == (
