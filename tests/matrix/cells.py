@@ -41,7 +41,7 @@ class Cell:
     :ivar newer_zookeeper: with that of :mod:`tests.matrix.newer_zookeeper`, not Debian's.
     :ivar newest_kazoo: with the newest kazoo of the index, also a pre-release and one beyond requirements.txt.
     :ivar named_by: an environment variable that names the Python; without it there is nothing to try, because that
-        Python is in no public place.
+        Python comes in container images only.
     """
 
     name: str
@@ -55,7 +55,8 @@ class Cell:
 
 
 AAP_PYTHON = "STACKCI_AAP_PYTHON"
-"""Names the Python of an execution environment of Ansible Automation Platform. Its images are for customers only."""
+"""Names the Python of an execution environment of Ansible Automation Platform: RHEL's python3.11, which is also in the
+public image ``ubi9/python-311``. Neither a package index nor Debian has it."""
 
 CELLS = (
     Cell("oldest", "3.11", "ansible-core>=2.16.0", oldest=True),
@@ -116,7 +117,9 @@ def make(cell: Cell) -> Environment:
     if cell.needs:
         raise CannotRun(f"{cell.core.split('=')[0]} {cell.core.split('==')[1][:-2]} needs Python {cell.needs}")
     if cell.named_by and not os.environ.get(cell.named_by):
-        raise CannotRun(f"that Python is not public: name one that is here in {cell.named_by}")
+        raise CannotRun(
+            f"RHEL's Python is in no package index: name one in {cell.named_by}, as that of ubi9/python-311"
+        )
     found = Environment(ENVIRONMENTS / cell.name)
     # What is not on this machine uv tries to download.
     python = os.environ.get(cell.named_by) if cell.named_by else None
