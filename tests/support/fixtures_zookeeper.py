@@ -60,15 +60,19 @@ def zk_client(zookeeper: ZooKeeperServer, zk_chroot: types.ZooKeeperSettings) ->
     end(with_chroot)
 
 
-def bare_client(server: ZooKeeperServer, chroot: str = "") -> Any:
-    """A started kazoo client; the chroot exists afterwards."""
+def bare_client(server: ZooKeeperServer, chroot: str = "", *, timeout: float = 10.0) -> Any:
+    """A started kazoo client; the chroot exists afterwards.
+
+    :param timeout: seconds without the server after which the session ends; kazoo looks for it twice a second.
+    """
     client = KazooClient(server.hosts)
     client.start(10)
     client.ensure_path(chroot or "/")
     if not chroot:
         return client
     end(client)
-    client = KazooClient(server.hosts + chroot)
+    retry = {"max_tries": -1, "delay": 0.1, "max_delay": 0.5}
+    client = KazooClient(server.hosts + chroot, timeout=timeout, connection_retry=retry)
     client.start(10)
     return client
 

@@ -10,7 +10,7 @@ from kazoo.exceptions import KazooException
 
 from tests.chaos.history import CREATE, DELETE, SET, Tree
 from tests.chaos.transaction_log import TransactionLog
-from tests.support.fixtures_zookeeper import bare_client, end
+from tests.support.fixtures_zookeeper import bare_client, end, eventually
 from tests.support.zookeeper_server import ZooKeeperServer
 
 
@@ -26,7 +26,8 @@ def read(server: ZooKeeperServer) -> list[tuple[str, str, bytes]]:
 
 
 def test_every_kind_of_change_survives_a_kill_of_the_server(server):
-    client = bare_client(server, "/tree")
+    # On a busy machine the server is away for longer than the usual ten seconds.
+    client = bare_client(server, "/tree", timeout=120.0)
     client.create("/a", b"1")
     client.set("/a", b"2")
     client.create("/a/e-", b"", ephemeral=True, sequence=True)
@@ -36,6 +37,7 @@ def test_every_kind_of_change_survives_a_kill_of_the_server(server):
         whole.delete("/b")
     server.kill()
     server.start()
+    eventually(lambda: client.connected, 60)
     client.create("/c", b"c")
     with pytest.raises(KazooException):
         client.create("/c", b"again")
