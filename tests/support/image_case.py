@@ -24,7 +24,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.up
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.stop import STOPPED, Stop
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import Build, BuildState, Upload
 from tests.support.fixtures_zookeeper import settings_for
-from tests.support.launcher_case import Cloud, Site, label, pool, provider
+from tests.support.launcher_case import STAY_SECONDS, Cloud, Site, label, pool, provider
 
 IMAGE = "tiny"
 MEGABYTE = 1 << 20
@@ -145,7 +145,7 @@ class Builder:
 
     def stay(self, **changes: Any) -> Uploading:
         """A cycle that stays: ``with builder.stay() as cycle``."""
-        return Uploading(self.options(**{"until": "deadline", **changes}))
+        return Uploading(self.options(**{"until": "deadline", "duration": STAY_SECONDS, **changes}))
 
 
 class Uploading:

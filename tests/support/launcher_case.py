@@ -34,6 +34,8 @@ LATE_SECONDS = 3.0
 BOOT_SECONDS = 0.15
 CYCLE_SECONDS = 60.0
 """A cycle of a test that is not settled by then shows a defect."""
+STAY_SECONDS = 600.0
+"""A cycle that stays ends when its test says so, however long that takes on a busy machine."""
 
 
 def cloud_documents(kind: str, first: int) -> dict[str, dict[str, Any]]:
@@ -260,7 +262,7 @@ class Site:
 
     def stay(self, **changes: Any) -> Cycle:
         """A cycle that stays while the requestor acts: ``with site.stay() as cycle``."""
-        return Cycle(self, self.options(until="deadline", **changes))
+        return Cycle(self, self.options(**{"until": "deadline", "duration": STAY_SECONDS, **changes}))
 
     def files(self) -> dict[str, str]:
         """The options of a module that say where the configuration is."""
