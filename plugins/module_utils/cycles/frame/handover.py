@@ -72,7 +72,7 @@ class Handover:
             self._file = self._folder.make()
             self._folder.forget_other_trees(time.time() - FORGET)
         except (FolderNotPrivate, OSError) as problem:
-            self._say(f"no quick hand-over after a crash: {problem}")
+            self._tell(problem)
             if self._folder is not None:
                 self._folder.close()
                 self._folder = None
@@ -102,7 +102,7 @@ class Handover:
             self._write_note()
         except OSError as problem:
             # For example, the disk is full. The thread tries again.
-            self._say(f"no quick hand-over after a crash: {problem}")
+            self._tell(problem)
         self._thread = threading.Thread(target=self._run, name="hand-over", daemon=True)
         self._thread.start()
 
@@ -115,6 +115,12 @@ class Handover:
                 inherited = self._folder.inherit(name)
                 if inherited is not None:
                     self._end_session(inherited, now)
+
+    def _tell(self, problem: FolderNotPrivate | OSError) -> None:
+        why = str(problem)
+        if isinstance(problem, OSError):
+            why = f"{self._path}: {problem.strerror or problem}: check the folder"
+        self._say(f"no quick hand-over after a crash: {why}")
 
     def _run(self) -> None:
         while not self._over:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable
 
 from ....clients.zookeeper.store import Store
 from ....launching.assignment import LauncherHost
-from ....model.lines import Line
+from ....model.lines import Line, Trouble
 from ....model.own_tree import PROVIDERS
 from .live_launchers import Here, LiveLaunchers, shown_name
 from .stock_launchers import LEFT, StockLaunchers
@@ -27,6 +27,9 @@ LOOK_EVERY = 0.5
 """Seconds between two looks whether a provider may move now."""
 SHUNNED = 60.0
 """Seconds for which a provider stays that its host did not take although it was ready."""
+TWIN = 60.0
+"""Seconds after which a launcher of the same names elsewhere is told: after a restart of the machine, that may be the
+registration of before."""
 ENDING = 60.0
 """Seconds before the deadline of a cycle from which no provider moves: whoever follows on it takes all of them then."""
 CREATES_END = 5.0
@@ -61,6 +64,8 @@ class Assignments:
         self._stays_until: dict[str, float] = {}
         self._told: dict[str, str] = {}
         self._moves = False
+        self._twin_since: float | None = None
+        self._twin_told = False
         self.leaving = ""
 
     @property
@@ -99,6 +104,7 @@ class Assignments:
         self._stock.remember(now)
         wants = [name for name in wants if name not in self._stock_hosts]
         self._live.register(wants, ready=ready, ending=now > ends_at - ENDING)
+        self._look_for_twin(now)
         hosts = self._live.hosts()
         if hosts.keys() != self._hosts.keys():
             self._changed_at = now
@@ -183,6 +189,24 @@ class Assignments:
     def withdraw(self) -> None:
         """Leave the launchers of the tree: other hosts take over what is free from now on."""
         self._live.withdraw()
+
+    def _look_for_twin(self, now: float) -> None:
+        """Tell once that another machine has the same names: then one of both stands by for all that the other does."""
+        if not self._live.has_twin():
+            self._twin_since = None
+            return
+        if self._twin_since is None:
+            self._twin_since = now
+        if now - self._twin_since >= TWIN and not self._twin_told:
+            self._twin_told = True
+            name, _colon, folder = self._live.host.partition(":")
+            self._say(
+                Trouble(
+                    f"another launcher has the host name {name} and the state_dir {folder}, on another machine or"
+                    " another disk: both count as one launcher, and one of them only stands by. Give each machine a"
+                    " host name of its own"
+                )
+            )
 
     def _is_calm(self, now: float) -> bool:
         """Return True if a provider may move now: no host came or went lately, and every provider has its launcher."""

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 import socket
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ....clients.proc import boot_id
 from ....clients.zookeeper.components import Registration
 from ....clients.zookeeper.link import paths
 from ....clients.zookeeper.store import Store
@@ -40,17 +42,20 @@ class Here:
     :ivar weight: its share of the providers, relative to other hosts.
     :ivar prefers: the providers that it should act for; None for no preference.
     :ivar stays: False if the cycle ends as soon as its work is done.
+    :ivar machine: boot of the machine, device and inode of the folder: other machines with the same names have
+        another one. "" if unknown.
     """
 
     host: str = ""
     weight: float = 1.0
     prefers: tuple[str, ...] | None = None
     stays: bool = True
+    machine: str = ""
 
     @classmethod
     def of(cls, folder: str | None, **more: Any) -> Here:
         """Return the launcher of this machine with that folder."""
-        return cls(f"{socket.gethostname()}:{folder or ''}", **more)
+        return cls(f"{socket.gethostname()}:{folder or ''}", machine=_machine(folder), **more)
 
 
 class LiveLaunchers:
@@ -78,7 +83,7 @@ class LiveLaunchers:
         here = self._here
         prefers = sorted(here.prefers) if here.prefers is not None else None
         fields = {"host": here.host, "weight": here.weight, "prefers": prefers, "stays": here.stays and not ending}
-        fields |= {"wants": sorted(wants), "ready": ready}
+        fields |= {"wants": sorted(wants), "ready": ready, "machine": here.machine}
         if self._registration is None:
             with contextlib.suppress(StoreError):
                 self._registration = self._store.components.register(
@@ -96,12 +101,21 @@ class LiveLaunchers:
 
     def hosts(self) -> dict[str, LauncherHost]:
         """Return the hosts with live launchers, by name, from the cache."""
-        own, found = self._store.own, dict[str, LauncherHost]()
-        for name in own.children(LIVE_LAUNCHERS):
-            one = own.unchanging(f"{LIVE_LAUNCHERS}/{name}", launcher_host)
-            if one is not None:
-                found[one.host] = _together(found[one.host], one) if one.host in found else one
+        found = dict[str, LauncherHost]()
+        for one, _machine_of in self._registered():
+            found[one.host] = _together(found[one.host], one) if one.host in found else one
         return found
+
+    def _registered(self) -> list[tuple[LauncherHost, str]]:
+        own = self._store.own
+        found = (own.unchanging(f"{LIVE_LAUNCHERS}/{name}", _place) for name in own.children(LIVE_LAUNCHERS))
+        return [one for one in found if one is not None]
+
+    def has_twin(self) -> bool:
+        """Return True if a cycle on another machine, or with another folder, counts as this launcher by its names."""
+        mine = self._here
+        machines = {machine for one, machine in self._registered() if one.host == mine.host}
+        return bool(mine.machine) and bool(machines - {"", mine.machine})
 
     def count(self) -> int:
         """Return the number of live launcher cycles, this one included."""
@@ -134,6 +148,19 @@ def launcher_host(document: Mapping[str, Any]) -> LauncherHost | None:
         document.get("stays") is not False,
         document.get("ready") is True,
     )
+
+
+def _place(document: Mapping[str, Any]) -> tuple[LauncherHost, str] | None:
+    host = launcher_host(document)
+    return (host, text(document.get("machine")) or "") if host is not None else None
+
+
+def _machine(folder: str | None) -> str:
+    try:
+        found = os.stat(folder or "")
+    except OSError:
+        return ""
+    return f"{boot_id()}:{found.st_dev}:{found.st_ino}"
 
 
 def _weight(value: Any) -> float:

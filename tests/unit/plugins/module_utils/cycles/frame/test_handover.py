@@ -171,5 +171,6 @@ def test_a_full_disk_costs_the_quick_hand_over_and_nothing_else(room, monkeypatc
     monkeypatch.setattr(os, "pwrite", full)
     with room.handover() as handover:
         handover.begin(store)
-        assert room.lines == ["no quick hand-over after a crash: [Errno 28] No space left on device"]
+        why = f"{room.path}: No space left on device: check the folder"
+        assert room.lines == [f"no quick hand-over after a crash: {why}"]
     assert room.folder.names() == []

@@ -11,10 +11,12 @@ from itertools import pairwise
 
 import pytest
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.ownership import live_launchers
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.ownership.assignments import (
     CALM,
     MOVE_EVERY,
     PATIENCE,
+    TWIN,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.provider.experience import STANDBY_EVERY
 from tests.support.effort import first
@@ -309,3 +311,16 @@ def test_a_launcher_that_is_alone_needs_no_turn_and_gives_way_to_another_one():
         requests = [world.request("small", tenant_name="t", provider=name, habit=Habit()) for name in ("p1", "p2")]
         assert world.run(60, lambda: all(request in world.fulfilled for request in requests))
         assert not first.launcher._takeover.turn.has and not second.launcher._takeover.turn.has
+
+
+def test_a_launcher_of_the_same_names_elsewhere_is_told_after_a_minute(world, monkeypatch):
+    """Two machines with one host name: one of them stands by for all, and nobody would know why."""
+    machines = iter(("m1", "m2"))
+    monkeypatch.setattr(live_launchers, "_machine", lambda _folder: next(machines))
+    here, there = world.start(host="a"), world.start(host="a")
+    world.run(TWIN - 10)
+    assert not lines(here, "another launcher has the host name")
+    assert world.run(30, lambda: all(lines(cycle, "another launcher has the host name") for cycle in (here, there)))
+    assert shares(here, there) == [0, 6] and nobody_twice(here, there)
+    world.run(TWIN)
+    assert len(lines(here, "another launcher has the host name")) == 1

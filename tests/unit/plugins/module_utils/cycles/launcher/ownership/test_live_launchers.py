@@ -103,3 +103,23 @@ def test_a_host_has_its_folder_in_its_name_for_people_only_if_that_is_needed():
     assert shown_name("one:/run/a", ["one:/run/a", "two:/run/a"]) == "one"
     assert shown_name("one:/run/a", ["one:/run/a", "one:/run/b"]) == "one:/run/a"
     assert Here.of("/run/a").host.endswith(":/run/a") and Here.of(None).host.endswith(":")
+
+
+def test_a_launcher_of_the_same_names_on_another_machine_is_a_twin(keeper):
+    one, next_cycle, elsewhere = (live(keeper, "one", machine=machine) for machine in ("m1", "m1", "m2"))
+    unknown, other = live(keeper, "one"), live(keeper, "two", machine="m3")
+    for each in (one, next_cycle, unknown, other):
+        each.register(["east"], ready=True)
+    assert not any(each.has_twin() for each in (one, next_cycle, unknown, other))
+    elsewhere.register(["east"], ready=True)
+    assert one.has_twin() and elsewhere.has_twin() and not unknown.has_twin() and not other.has_twin()
+    elsewhere.withdraw()
+    assert not one.has_twin()
+
+
+def test_a_machine_is_known_by_its_boot_and_the_folder(tmp_path):
+    assert Here.of(str(tmp_path)).machine == Here.of(str(tmp_path)).machine != ""
+    other = tmp_path / "other"
+    other.mkdir()
+    assert Here.of(str(other)).machine != Here.of(str(tmp_path)).machine
+    assert Here.of(str(tmp_path / "none")).machine == Here.of(None).machine == ""
