@@ -255,7 +255,9 @@ def _refined(rule: Rule, answer: Answer, seen: Seen) -> Verdict:
 
 
 def _says_it_is_gone(answer: Answer) -> bool:
-    ambiguous = re.search(r"multiple|more than one|requires a subnet|not allowed|unique", answer.text, re.IGNORECASE)
+    ambiguous = re.search(
+        r"multiple|more than one|requires a subnet|not allowed|not supported|unique", answer.text, re.IGNORECASE
+    )
     return ambiguous is None and answer.error_type != "NoUniqueMatch"
 
 

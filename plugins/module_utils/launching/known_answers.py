@@ -31,6 +31,8 @@ ZONE = "zone"
 """Creates in one zone that work: nova denies the zone, or refuses there what it accepts in another one."""
 MEMBERS = "members"
 """Room for members in the server group of one label."""
+PLUGGED = "plugged"
+"""Ports in the networks of one label that the hosts of one zone can connect: addresses are left there."""
 REACH = "reach"
 """Servers that answer by ssh in the networks of one label, in one zone."""
 
@@ -97,13 +99,22 @@ def _these(*statuses: int) -> frozenset[int]:
 
 SERVERS, FLOATING = "POST /servers", "POST /floatingips"
 RULES = (
+    # nova stores the status of the exception with the fault: it is about a login of nova.
+    Rule(owner.CLOUD, "another service does not accept the account of nova", calls=FAULT, statuses=_these(401)),
     Rule(owner.ACCOUNT, "the credentials are not accepted", statuses=_these(401)),
     Rule(
         owner.CAPACITY,
         "no floating IP or no address for one",
         calls=FLOATING,
-        types=frozenset({"OverQuota", "ExternalIpAddressExhausted", "IpAddressGenerationFailure"}),
-        words=r"quota exceeded|no more (ip addresses|floating)|unable to find any ip address",
+        types=frozenset(
+            {
+                "OverQuota",
+                "ExternalIpAddressExhausted",
+                "IpAddressGenerationFailure",
+                "IpAddressGenerationFailureAllSubnets",
+            }
+        ),
+        words=r"quota exceeded|no more (ip addresses|floating)|unable to find any ip address|zero floating ips",
         resource=FLOATING_IPS,
     ),
     Rule(
@@ -131,8 +142,13 @@ RULES = (
     ),
     Rule(
         owner.CAPACITY,
-        "no device or port left on a host",
-        words=r"acquire a free port|pci device .{1,80}(instead of available|from empty pool)",
+        "no device, port, memory or disk left on the hosts",
+        words=r"acquire a free port|not able to bind \S+:\d+|pci device .{1,80}(instead of available|from empty pool)"
+        r"|(virtual|physical) functions? .{1,200}(are free|instead of)|pci device \S+ not found|failed to claim"
+        r"|would exceed the capacity|unable to allocate inventory|scheduling failed"
+        r"|\A(?!.*quota).*(insufficient (disk space|resources|capacity|memory)"
+        r"|not enough (capacity|resources|memory|ram|v?cpus?|disk|space)"
+        r"|\bsold out\b|\bout of (stock|capacity|resources)\b)",
         resource=HOSTS,
     ),
     Rule(
@@ -146,22 +162,27 @@ RULES = (
                 "NoNetworkAvailable",
             }
         ),
-        words=r"no fixed ip addresses|no more (fixed )?ip|no free ip|unable to generate unique mac"
+        words=r"no fixed ip addresses|no more (fixed )?ip|no free ip|zero fixed ips|unable to generate unique mac"
         r"|ip ?address ?generation ?failure",
         resource=ADDRESSES,
     ),
     Rule(
         owner.CAPACITY,
         "no port left in the quota",
-        words=r"(number of|maximum) ports exceeded|quota exceeded for resources: \['port'\]",
+        words=r"(number of|maximum) ports exceeded|portlimitexceeded|quota exceeded for resources: \['port'\]",
         resource=PORTS,
     ),
     Rule(
         owner.CAPACITY,
         "no room for a volume",
         words=r"no valid backend|no weighed backends|insufficient free space for volume"
-        r"|volume \S+ did not finish being created",
+        r"|volume \S+ did not finish being created|no share which can host|size exceeded available disk space",
         resource=VOLUMES,
+    ),
+    Rule(
+        owner.CLOUD,
+        "the cloud wants fewer calls",
+        words=r"rate.?limit|too many requests|\bthrottl(ed|ing)|overlimit retry",
     ),
     Rule(
         owner.LABEL,
@@ -180,11 +201,12 @@ RULES = (
     ),
     Rule(
         owner.LABEL,
-        "the volume that the label asks for cannot be: its size, its type, its zone",
+        "the volumes that the label asks for cannot be: their size, type, zone, number",
         words=r"volume size \S+ is larger than maximum allowed|image \S+ is larger than volume size"
         r"|cannot be smaller than the image mindisk|volume encryption is not supported"
         r"|volume type.{0,80}(could not be found|not found|is invalid)"
-        r"|availability zone.{0,80}is invalid",
+        r"|availability zone.{0,80}is invalid|fit in a volume of size|volume type is only supported in"
+        r"|invalid volume type|default type for project \S+ not found|allowed number of disk devices",
     ),
     Rule(
         owner.LABEL,
@@ -203,15 +225,19 @@ RULES = (
         owner.CAPACITY,
         "a quota or a limit is exhausted",
         types=frozenset({"OverQuota", "QuotaExceeded"}),
-        words=r"quota(?!.{0,120}(could not be found|\bexists\b))|limitexceeded"
+        words=r"(?<!unknown )quota(?!.{0,120}(could not be found|\bexists\b))|limitexceeded"
         r"|limit exceeded|is over (a )?limit"
         r"|maximum number of [\w -]{2,60}? ?(\(\d+\) )?exceeded",
     ),
     Rule(
         owner.LABEL,
-        "the network has no port security, so it takes no security groups",
-        calls=FAULT,
-        words=r"requires port_security_enabled",
+        "the security groups fit neither each other nor the network, which may have no port security",
+        words=r"requires port_security_enabled|stateful and stateless security groups",
+    ),
+    Rule(
+        owner.LABEL,
+        "the name of the server is no host name",
+        words=r"is not a valid dns name|invalid characters in hostname",
     ),
     Rule(
         owner.NETWORK,
@@ -219,20 +245,42 @@ RULES = (
         calls=FAULT,
         words=r"failed to allocate the network|virtual interface (creation|plugin) failed|binding failed for port"
         r"|creation of virtual interface"
-        r"|unexpected vif_type|port binding|cannot bind a port|did not say in time that the ports"
-        r"|port update failed|activate binding for port",
-        resource=ADDRESSES,
+        r"|unexpected vif_type|port binding|cannot bind a port|did not report in time that the ports"
+        r"|port update failed|activate binding for port|cannot connect its port|os_vif|failed to plug vif"
+        r"|interface mtu on|unable to (add bridge|create tap)|bridge \S+ does not exist|\btap\S+ does not exist"
+        r"|physical network is missing|not present in vif_details|is not compatible with the host"
+        r"|network could not be found for (bridge|instance)|conntrack zones exhausted"
+        r"|binding for port \S+ (on|for) host|port \S+ not usable for instance",
+        resource=PLUGGED,
     ),
     Rule(
         owner.CLOUD,
         "a service behind nova is away",
-        words=r"timed out|timeout|unable to establish connection|connection (refused|to .{1,80} failed|aborted|reset)"
+        words=r"timed out|time-?out|unable to establish connection|connection (refused|to .{1,80} failed|aborted|reset)"
         r"|max retries exceeded|service (is )?unavailable|keystoneauth1|messagingtimeout|amqp|dberror|pymysql"
         r"|unexpected api error|remote error|cannot reach|cannot use its database|by the message queue"
         r"|not mapped to any cell|cell \S+ is not responding|resource ?provider|placement ?api"
         r"|when nova called it|connection to the hypervisor is broken|compute service of \S+ is unavailable"
         r"|(update|retrieve|move) (allocations|usages) |no mapping to a cell|key manager error"
-        r"|virt driver is not ready|networking client is experiencing an unauthorized|dbconnectionerror|remoteerror",
+        r"|virt driver is not ready|networking client is experiencing an unauthorized|dbconnectionerror|remoteerror"
+        r"|bad gateway|internal server error|\(http 50\d\)|currently unavailable|requires authentication"
+        r"|accept the account of|cannot find .{1,40} in the catalog|incompatible versions|service of a host is down"
+        r"|accelerator requests|pci resources to placement|unknown quota resource",
+    ),
+    Rule(
+        owner.CLOUD,
+        "nova does not find one of its own hosts or records, or its parts do not fit together",
+        words=r"\bhost \S+ could not be found|could not find binary|does not know a host|service \S+ could not be found"
+        r"|cell \S+ has no mapping|api version \S+ is not available|does not support cinder api version"
+        r"|does not support computes older|info cache for instance|(request ?spec|build ?request) not found",
+    ),
+    Rule(
+        owner.CLOUD,
+        "the storage behind nova or cinder fails, or the disks of a host",
+        words=r"volume \S+ could not be (attached|found)|storage volume backend api|volume driver not ready"
+        r"|failed to export for volume|iscsi target for volume|fibre channel (connection|zone)|volume device not found"
+        r"|rbd permission error|error connecting to (the )?cluster|mount vfat config drive|requires config drive"
+        r"|config drive format|read or write disk info",
     ),
     Rule(
         owner.IMAGE,
@@ -241,7 +289,12 @@ RULES = (
         r"|image \S+ (is not active|could not be found|is unacceptable)|image is (invalid|unacceptable|corrupt)"
         r"|imageunacceptable|invalid image|image verification failed|no disk image found|converted to raw"
         r"|checksum.{0,80}(image|mismatch)|image.{0,80}checksum|fixed image \S+ virtual size"
-        r"|request of image \S+ got badrequest|not authorized for image|image signature certificate",
+        r"|request of image \S+ got badrequest|not authorized for image|image signature certificate"
+        r"|could not fetch image|failed to (download image|copy image to volume|verify image signature)"
+        r"|signature metadata is incomplete|invalid image identifier|image conversion disallowed"
+        r"|(kernel|ramdisk) not found for image|error opening image|image model .{1,40}not supported"
+        r"|image has been deactivated|image \S+ is (in (status|state) )?"
+        r"'?(queued|saving|importing|killed|pending_delete|deleted|deactivated)",
         names="image",
     ),
     Rule(
@@ -303,7 +356,8 @@ RULES = (
         owner.LABEL,
         "the network does not accept servers",
         calls=FAULT,
-        words=r"not allowed to create an interface on external network|network \S+ could not be found",
+        words=r"not allowed to create an interface on external network|network \S+ could not be found"
+        r"|networks with qos policy is not supported",
         names="network",
     ),
     Rule(
@@ -355,7 +409,7 @@ RULES = (
         owner.CLOUD,
         "not nova answered, but what stands before it, with a status that says nothing of the create",
         calls=SERVERS,
-        statuses=_these(404, 405, 406, 410, 421, 426, 431),
+        statuses=_these(404, 405, 406, 410, 411, 415, 417, 421, 422, 426, 431),
         untyped=True,
     ),
     Rule(owner.ACCOUNT, "the account has no credit", statuses=_these(402), resource=CREATES),

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from ..model.bounded_text import bounded
 from ..model.config.types import PoolLabel
-from ..model.freeze import ANSWERING, Evidence, Freeze
+from ..model.freeze import ANSWERING, WORKING_PORTS, Evidence, Freeze
 from ..model.owner import ACCOUNT, CAPACITY
 from ..model.resources import UNCOUNTED
 from .freezing import MEMORY, pause_after
@@ -25,13 +25,14 @@ from .known_answers import (
     CREATES,
     HOSTS,
     MEMBERS,
+    PLUGGED,
     REACH,
     SUCCESS,
     SUCCESS_THERE,
     ZONE,
 )
 
-_KINDS = (HOSTS, ADDRESSES, CREATES, ALLOWED, UNCOUNTED, SUCCESS, SUCCESS_THERE, ZONE, REACH, MEMBERS)
+_KINDS = (HOSTS, ADDRESSES, PLUGGED, CREATES, ALLOWED, UNCOUNTED, SUCCESS, SUCCESS_THERE, ZONE, REACH, MEMBERS)
 LONGEST_PLACEMENT = 120
 """Largest size of what restricts the hosts, in bytes of the name of the resource."""
 FIRST_PAUSE = 3.0
@@ -68,6 +69,8 @@ class Shape:
         networks = ", ".join(self.networks) or "its network"
         if kind == ADDRESSES:
             return f"addresses in {networks}"
+        if kind == PLUGGED:
+            return f"{WORKING_PORTS}{networks}" + (f"{_ZONE}{zone}" if zone else "")
         if kind == REACH:
             return f"{ANSWERING}{networks}" + (f"{_ZONE}{zone}" if zone else "")
         if kind == ALLOWED:

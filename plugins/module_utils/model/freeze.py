@@ -15,9 +15,12 @@ from .stored import Stored, believed, made
 
 ANSWERING = "answering servers in "
 """How the name of the narrow resource begins that a broken way to servers takes away."""
+WORKING_PORTS = "working ports in "
+"""How the name of the narrow resource begins that is lacking where ports cannot be bound or plugged on the hosts."""
 NARROW = (
     "hosts for ",
     "addresses in ",
+    WORKING_PORTS,
     "right to ",
     "room in other quotas for ",
     "members of ",

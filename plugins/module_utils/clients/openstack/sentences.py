@@ -17,6 +17,8 @@ _REPORT_THIS = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _CLASS = re.compile(r"<class '([\w.]{1,200})'>")
+_REMOTE = "_remote"
+"""How oslo.messaging ends the name of a class that was raised in another process, in lower case."""
 _NAME = re.compile(r"^[A-Za-z_][\w.]{2,200}$")
 _CLIENTS = {
     "neutronclient": "neutron",
@@ -34,6 +36,7 @@ _REFUSED = "{other} does not accept the account of {service}"
 _FAILED = "{other} failed when {service} called it"
 _QUEUE = "the services of {service} cannot reach each other through the message queue"
 _DATABASE = "{service} cannot use its database"
+_HOST_UNKNOWN = "{service} does not know a host of its own any more"
 _CLASSES = {
     # oslo.messaging
     "MessagingTimeout": _QUEUE,
@@ -88,6 +91,11 @@ _CLASSES = {
     "BuildAbortException": "{service} gave up on the server",
     "InstanceDeployFailure": "the physical machine of the server could not be deployed",
     "ComputeServiceUnavailable": "the compute service of a host is down",
+    "ComputeHostNotFound": _HOST_UNKNOWN,
+    "HostNotFound": _HOST_UNKNOWN,
+    "HostMappingNotFound": _HOST_UNKNOWN,
+    "PortUpdateFailed": "neutron cannot bind a port of the server to its host",
+    "VirtualInterfaceMacAddressException": "neutron cannot bind a port of the server to its host",
     "CellTimeout": "a cell of {service} does not answer",
     "LibvirtError": "the hypervisor failed",
 }
@@ -144,7 +152,7 @@ def explained(text: str, service: str = "nova") -> str:
 def _sentence(name: str, service: str) -> str | None:
     """Return the sentence for a class, None when it is not known."""
     package, _dot, last = name.rpartition(".")
-    words = _BY_NAME.get((last or name).lower())
+    words = _BY_NAME.get((last or name).lower().removesuffix(_REMOTE))
     if words is None:
         return None
     return words.format(service=service, other=_CLIENTS.get(package.partition(".")[0], _OTHER))

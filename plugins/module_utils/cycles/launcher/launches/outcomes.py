@@ -19,7 +19,16 @@ from ....launching.classifier import (
 )
 from ....launching.harvest import CREATED, WASTED
 from ....launching.harvest import READY as READY_NODE
-from ....launching.known_answers import ALLOWED, CREATES, HOSTS, REACH, SUCCESS, SUCCESS_THERE, ZONE
+from ....launching.known_answers import (
+    ALLOWED,
+    CREATES,
+    HOSTS,
+    PLUGGED,
+    REACH,
+    SUCCESS,
+    SUCCESS_THERE,
+    ZONE,
+)
 from ....launching.machine import Failure
 from ....launching.narrow import split
 from ....model import owner
@@ -40,7 +49,7 @@ from .zone_refusals import ZoneRefusals
 
 ELSEWHERE = frozenset({Failure.CAPACITY, Failure.UNREACHABLE})
 """Failures that do not count and may end in another zone."""
-IN_ZONES = frozenset({HOSTS, SUCCESS_THERE, ZONE})
+IN_ZONES = frozenset({HOSTS, PLUGGED, SUCCESS_THERE, ZONE})
 """Kinds of narrow resources that another zone may have."""
 REFUSALS = frozenset({ALLOWED, CREATES, SUCCESS, SUCCESS_THERE})
 """Kinds of narrow resources that refused creates show, not servers."""

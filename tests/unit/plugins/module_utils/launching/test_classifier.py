@@ -31,6 +31,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.known_a
     FAULT,
     HOSTS,
     MEMBERS,
+    PLUGGED,
     RULES,
     SUCCESS,
     SUCCESS_THERE,
@@ -177,7 +178,7 @@ def test_a_server_that_does_not_become_usable_blames_its_image_if_it_alone_does_
     assert of_no_address(Seen(**signs)).owner == without_address
 
 
-KINDS = (*ORDER, UNCOUNTED, HOSTS, ADDRESSES, ALLOWED, CREATES, SUCCESS, SUCCESS_THERE, ZONE, MEMBERS)
+KINDS = (*ORDER, UNCOUNTED, HOSTS, ADDRESSES, PLUGGED, ALLOWED, CREATES, SUCCESS, SUCCESS_THERE, ZONE, MEMBERS)
 FLAGS = (
     "reread",
     "zones_left",

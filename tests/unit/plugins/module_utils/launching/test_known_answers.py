@@ -19,6 +19,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.known_a
     FAULT,
     HOSTS,
     MEMBERS,
+    PLUGGED,
     SUCCESS_THERE,
     Answer,
 )
@@ -51,9 +52,9 @@ TOO_LONG = "Invalid input for field/attribute tenant. Value: ttt. 'ttt' is too l
         (
             "Build of instance 1 aborted: Failed to allocate the network(s), not rescheduling.",
             owner.NETWORK,
-            (ADDRESSES,),
+            (PLUGGED,),
         ),
-        ("Binding failed for port 1, please check neutron logs for more information.", owner.NETWORK, (ADDRESSES,)),
+        ("Binding failed for port 1, please check neutron logs for more information.", owner.NETWORK, (PLUGGED,)),
         ("Quota exceeded for instances: Requested 1, but already used 6 of 6 instances", owner.CAPACITY, (INSTANCES,)),
         ("Quota exceeded for ram: Requested 512, but already used 9 of 9 ram", owner.CAPACITY, (RAM,)),
         ("Maximum number of ports exceeded", owner.CAPACITY, (PORTS,)),
@@ -67,8 +68,8 @@ TOO_LONG = "Invalid input for field/attribute tenant. Value: ttt. 'ttt' is too l
         ("Failed to retrieve usages for project 'p' and user 'u'.", owner.CLOUD, (SUCCESS_THERE,)),
         ("Key manager error: Internal Server Error", owner.CLOUD, (SUCCESS_THERE,)),
         ("Service is unavailable at this time.", owner.CLOUD, (SUCCESS_THERE,)),
-        ("Port update failed for port 7: its segment has no hosts", owner.NETWORK, (ADDRESSES,)),
-        ("Failed to activate binding for port 7 on host h; please check neutron logs", owner.NETWORK, (ADDRESSES,)),
+        ("Port update failed for port 7: its segment has no hosts", owner.NETWORK, (PLUGGED,)),
+        ("Failed to activate binding for port 7 on host h; please check neutron logs", owner.NETWORK, (PLUGGED,)),
         ("Network requires port_security_enabled and subnet associated to apply groups.", owner.LABEL, ()),
         ("Build of instance 1 aborted: Volume encryption is not supported for luks volume 7", owner.LABEL, ()),
         ("Build of instance 1 aborted: UEFI is not supported", owner.IMAGE, ()),
@@ -113,7 +114,7 @@ TOO_LONG = "Invalid input for field/attribute tenant. Value: ttt. 'ttt' is too l
                 " Binding failed for port 7, please check neutron logs for more information."
             ),
             owner.NETWORK,
-            (ADDRESSES,),
+            (PLUGGED,),
         ),
         ("Exceeded maximum number of retries. Last exception: libvirt exploded", owner.UNKNOWN, ()),
         (
@@ -153,7 +154,7 @@ TOO_LONG = "Invalid input for field/attribute tenant. Value: ttt. 'ttt' is too l
         ("Connection to keystone host failed: timed out", owner.CLOUD, (SUCCESS_THERE,)),
         ("Connection to the hypervisor is broken on host", owner.CLOUD, (SUCCESS_THERE,)),
         ("Compute service of compute-3 is unavailable at this time.", owner.CLOUD, (SUCCESS_THERE,)),
-        ("Virtual interface plugin failed", owner.NETWORK, (ADDRESSES,)),
+        ("Virtual interface plugin failed", owner.NETWORK, (PLUGGED,)),
         ("Disk format vhd is not acceptable", owner.IMAGE, ()),
         ("Host does not support guests with NUMA topology set", owner.IMAGE, ()),
         ("Quota for project 7 could not be found.", owner.UNKNOWN, ()),
