@@ -13,6 +13,13 @@ from urllib.parse import urlsplit
 from .json_values import Unreadable, wrong
 
 _CREDENTIAL = "applicationcredential"
+_NOT_FOUND = re.compile(
+    r"could not find:? (?P<one>application credential|project|domain|user|trust|role|identity provider|token)"
+    r"|user (?P<two>\S+ has no access to project)",
+    re.IGNORECASE,
+)
+"""What keystone itself does not find (``keystone/exception.py``); other pages with 404 come from no keystone."""
+_LACKS = re.compile(r"expecting to find (?P<what>.{1,60}?) in (?P<where>\w[\w ]{0,40})\.", re.IGNORECASE)
 _TELLS_NOTHING = re.compile(r"requires authentication|not authorized to perform", re.IGNORECASE)
 """What keystone says of most logins, so that nobody learns from it which part was wrong."""
 
@@ -32,14 +39,41 @@ def checked_access(access: Any) -> Any:
     return access
 
 
+_ENTRY = {
+    "project": "project_name or project_id, and the domain of the project,",
+    "domain": "user_domain_name, project_domain_name or domain_name",
+    "user": "username or user_id, and the domain of the user,",
+    "trust": "trust_id",
+    "role": "the project, in which its user has no role any more,",
+    "identity provider": "identity_provider and protocol",
+    "token": "the token, which has expired,",
+}
+"""What keystone does not find → the keys of the entry that are wrong."""
+_DOMAINS = {
+    "project": "project_domain_name or project_domain_id",
+    "user": "user_domain_name or user_domain_id",
+}
+
+
 def login_words(said: str) -> str:
     """Return what keystone says of a login that it refuses (an expired password, a locked account); "" for nothing."""
     return "" if not said or _TELLS_NOTHING.search(said) else f": {said.rstrip('.')}"
 
 
-def login_remedy(status: int, auth_type: str) -> str:
-    """Return what to do about a login that keystone answered with *status*."""
-    if status == 404:
+def login_remedy(status: int, auth_type: str, said: str = "") -> str:
+    """Return what to do about a login that keystone answered with *status*.
+
+    :param said: the words of the answer.
+    """
+    missing, lacking = _NOT_FOUND.search(said), _LACKS.search(said)
+    named = (missing["one"] or "project").lower() if missing is not None else ""
+    if named in _ENTRY and not (named == "application credential" and _CREDENTIAL in auth_type):
+        return f"correct {_ENTRY[named]} in it"
+    if lacking is not None:
+        where = lacking["where"].strip().lower()
+        keys = _DOMAINS.get(where) if lacking["what"].strip().lower() == "domain" else None
+        return f"add {keys} to it" if keys else f"it names no {lacking['what']} of its {where}: complete it"
+    if status == 404 and missing is None:
         return (
             "auth_url does not lead to an identity service, or lacks the version: correct auth_url and the credentials"
         )

@@ -24,7 +24,7 @@ FIRST_PAUSE = 5.0
 LONGEST_PAUSE = 60.0
 """Seconds for which a refused login, or one that was answered with nonsense, is not tried again; doubled with each one,
 up to LONGEST_PAUSE. Without the pause, an identity service that counts failed logins would lock the account."""
-REFUSED = frozenset({401, 403})
+REFUSED = frozenset({400, 401, 403, 404})
 FIRST_RENEWAL = 1.0
 """Seconds without a login after a service refused a token that was new; doubled each time, up to LONGEST_PAUSE."""
 MARGIN = 120.0

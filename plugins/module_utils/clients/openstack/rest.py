@@ -353,11 +353,12 @@ class Rest:
         """Return the error for a login that was answered with another status than success."""
         status = int(problem.http_status or 0)
         body = getattr(problem.response, "text", "") or str(problem.message or "")
-        if status in (401, 403, 404):
-            said = login_words(message_of(body, self._entry.secrets))
+        if status in (400, 401, 403, 404):
+            words = message_of(body, self._entry.secrets)
+            said = login_words(words)
             return CloudAuthError(
                 f"provider {self._provider}: the cloud does not accept the login of {self._entry.where}"
-                f" ({status}{said}): {login_remedy(status, self._entry.auth_type)}",
+                f" ({status}{said}): {login_remedy(status, self._entry.auth_type, words)}",
                 provider=self._provider,
                 call=LOGIN,
                 status=status,

@@ -41,6 +41,34 @@ def test_a_restricted_application_credential_is_no_bad_password():
     assert "not lead to an identity service" in login_remedy(404, "password")
 
 
+@pytest.mark.parametrize(
+    ("status", "auth_type", "said", "remedy"),
+    [
+        (404, "password", "Could not find project: ci.", "project_name or project_id"),
+        (404, "password", "Could not find domain: corp.", "user_domain_name"),
+        (404, "password", "Could not find user: zuul.", "username or user_id"),
+        (404, "password", "Could not find role: member.", "has no role any more"),
+        (404, "password", "Could not find trust: 7.", "trust_id"),
+        (404, "v3oidcpassword", "Could not find Identity Provider: idp.", "identity_provider"),
+        (404, "v3token", "Could not find token: 7.", "has expired"),
+        (404, "v3applicationcredential", "Could not find Application Credential: 7.", "create a new one"),
+        (401, "password", "Could not find project: ci. (Disable insecure_debug mode …)", "project_name or project_id"),
+        (401, "v3applicationcredential", "Could not find user: zuul", "username or user_id"),
+        (400, "password", "Expecting to find domain in project. The server could not comply", "project_domain_name"),
+        (400, "password", "Expecting to find domain in user. The server could not comply", "user_domain_name"),
+        (400, "password", "Expecting to find password in user. The server could not comply", "no password of its user"),
+        (400, "password", "Bad Request", "correct its credentials"),
+        (404, "password", "The resource could not be found.", "not lead to an identity service"),
+        (404, "v3applicationcredential", "nginx", "not lead to an identity service"),
+        (403, "password", "Forbidden", "correct its credentials"),
+    ],
+)
+def test_what_keystone_names_is_what_is_to_be_corrected(status: int, auth_type: str, said: str, remedy: str) -> None:
+    told = login_remedy(status, auth_type, said)
+    assert remedy in told
+    assert ("auth_url" in told) == (remedy in ("not lead to an identity service", "correct its credentials"))
+
+
 def access(**changed: object) -> SimpleNamespace:
     catalog = SimpleNamespace(get_endpoints_data=dict)
     values = {"auth_token": "t", "project_id": "p", "has_service_catalog": lambda: True, "service_catalog": catalog}

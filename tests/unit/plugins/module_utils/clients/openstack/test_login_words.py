@@ -1,0 +1,32 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A login that keystone refuses because it does not find what the entry names, or because the entry lacks something."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudAuthError
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "remedy"),
+    [
+        (404, "Could not find project: ci.", "correct project_name or project_id"),
+        (404, "Could not find user: zuul.", "correct username or user_id"),
+        (400, "Expecting to find domain in project. The server could not comply", "add project_domain_name"),
+    ],
+)
+def test_a_login_for_which_keystone_does_not_find_something_is_the_account_s(
+    cloud, make_client, status, said, remedy
+) -> None:
+    title = {400: "Bad Request", 404: "Not Found"}[status]
+    body = {"error": {"message": said, "code": status, "title": title}}
+    cloud.on("POST", "/v3/auth/tokens", (status, body))
+    with pytest.raises(CloudAuthError) as caught:
+        make_client().list_servers()
+    assert remedy in str(caught.value) and said.rstrip(".") in str(caught.value)
+    assert "auth_url" not in str(caught.value)
+    with pytest.raises(CloudAuthError):
+        make_client().list_servers()
