@@ -236,7 +236,7 @@ RULES = (
     ),
     Rule(
         owner.LABEL,
-        "the name of the server is no host name",
+        "the name of the server is not a valid host name",
         words=r"is not a valid dns name|invalid characters in hostname",
     ),
     Rule(
@@ -270,7 +270,7 @@ RULES = (
     Rule(
         owner.CLOUD,
         "nova does not find one of its own hosts or records, or its parts do not fit together",
-        words=r"\bhost \S+ could not be found|could not find binary|does not know a host|service \S+ could not be found"
+        words=r"\bhost \S+ could not be found|could not find binary|no longer knows one of its hosts|service \S+ could not be found"
         r"|cell \S+ has no mapping|api version \S+ is not available|does not support cinder api version"
         r"|does not support computes older|info cache for instance|(request ?spec|build ?request) not found",
     ),

@@ -18,7 +18,7 @@ from ..model.config.types import PoolLabel
 from ..model.freeze import ANSWERING, WORKING_PORTS, Evidence, Freeze
 from ..model.owner import ACCOUNT, CAPACITY
 from ..model.resources import UNCOUNTED
-from .freezing import MEMORY, pause_after
+from .freezing import LONGEST, MEMORY, pause_after
 from .known_answers import (
     ADDRESSES,
     ALLOWED,
@@ -161,7 +161,7 @@ def followed(freeze: Freeze, active: float, now: float) -> Freeze:
     Only what is used up comes back so: a right, a network or the cloud's own trouble does not.
     When such a try is refused, others take what is given back: then only the pauses count, until a launch succeeds.
 
-    :param active: how many servers of the project are ACTIVE.
+    :param active: how many servers of the project are ACTIVE, in the zone of the resource if it has one.
     """
     if freeze.owner != CAPACITY or freeze.blind or now >= freeze.until:
         return freeze
@@ -169,6 +169,21 @@ def followed(freeze: Freeze, active: float, now: float) -> Freeze:
         more = Evidence(ours=active)
         return freeze if active == freeze.evidence.ours else replace(freeze, evidence=more)
     return replace(freeze, until=now, evidence=Evidence(ours=active), trusted=True)
+
+
+def is_doubted(freeze: Freeze, now: float) -> bool:
+    """Return True for a narrow resource that was refused lately, and more than once without a success.
+
+    Where something else will do, it is not tried before LONGEST has passed: each try costs its request the time of a
+    server that fails.
+    """
+    lately = {moment for moment in freeze.refusals if now - moment < MEMORY}
+    return len(lately) > 1 and not freeze.served and now - max(lately) < LONGEST
+
+
+def zone_of(resource: str) -> str:
+    """Return the zone that a narrow resource is in; "" if it is in none."""
+    return resource.rpartition(_ZONE)[2] if _ZONE in resource else ""
 
 
 def family(resource: str) -> str:

@@ -79,13 +79,15 @@ class Stock:
     def quietest_az(self, pool: PoolState, labels: Sequence[str] = (), tried: Container[str] = ()) -> str | None:
         """Return the zone with the fewest of our nodes; None when the cloud has no zones.
 
-        Zones without hosts for the *labels* come last, and after them those that were *tried*.
+        Zones in which the *labels* lately had no hosts come after the others, those without hosts now after them, and
+        last those that were *tried*.
         """
         load = self._load[pool.id]
 
-        def key(az: str) -> tuple[bool, bool, int, str]:
+        def key(az: str) -> tuple[bool, bool, bool, int, str]:
             frozen = pool.narrow and any(pool.frozen_room[name] < 1 for name in _tried(pool, labels, az))
-            return zone_of(pool.id, az) in tried, bool(frozen), load[az], az
+            doubted = pool.doubted and not pool.doubted.isdisjoint(narrow_of(pool, labels, az))
+            return zone_of(pool.id, az) in tried, bool(frozen), bool(doubted), load[az], az
 
         return min(load, key=key, default=None)
 

@@ -81,6 +81,8 @@ class PoolState:
     """How much of the frozen resources may still be used. Of a narrow one a set of nodes needs 1, for a trial."""
     narrow: frozenset[str] = frozenset()
     """The narrow ones among the frozen resources."""
+    doubted: frozenset[str] = frozenset()
+    """Those of them that are tried only if there is no other way: they were refused lately, and more than once."""
     queued: int = 0
     """Number of admitted launches whose create is not sent yet."""
     admissible: float = math.inf

@@ -151,3 +151,35 @@ def test_servers_of_two_images_without_an_answer_blame_their_network_and_fail_no
             requestor.wait_for(request, seconds=SERVED)
     assert requestor.read("/nodepool/stackci/breakers/one") in (None, {})
     assert len(cloud.calls(CREATE)) <= 2 + 8, "single servers try whether the way is back"
+
+
+def test_words_that_name_a_port_a_host_or_a_project_are_told_as_that(site: Site):
+    """neutron's agent is away in one cloud, nova has lost a host in another, keystone does not find a project."""
+    for name in ("ports", "hosts", "project", "calls"):
+        site.add_cloud(name)
+    site.configure(*(provider(name, pool("main", label(name, flavor_name="small"))) for name in site.clouds))
+    unbound = "Binding failed for port 7, please check neutron logs for more information."
+    site.clouds["ports"].fault(CREATE, "error", seconds=0.3, lasts=15, message=unbound)
+    site.clouds["hosts"].fault(CREATE, "error", seconds=0.3, lasts=15, message="Compute host c7 could not be found.")
+    lost = {"error": {"code": 404, "message": "Could not find project: ci.", "title": "Not Found"}}
+    login = site.clouds["project"].fault("POST /auth/tokens", "status", status=404, body=lost)
+    limit = {"forbidden": {"code": 403, "message": "API rate limit exceeded"}}
+    site.clouds["calls"].fault(CREATE, "status", status=403, body=limit, count=2)
+    requestor = site.requestor
+    requests = {name: requestor.ask(name) for name in site.clouds}
+    with playbook(site):
+        for name, whose, words in (
+            ("ports", "network", "has no working ports in private"),
+            ("hosts", "cloud", "Compute host c7 could not be found"),
+        ):
+            told = requestor.wait_until_waiting(requests[name], "frozen", seconds=SERVED)
+            assert told["owner"] == whose and words in told["text"], told
+        eventually(lambda: "correct project_name or project_id" in said(site), SERVED)
+        assert site.clouds["project"].struck(login) <= 12
+        site.clouds["project"].clear_faults()
+        for request in requests.values():
+            requestor.wait_for(request, seconds=SERVED)
+    assert "auth_url does not lead" not in said(site)
+    for name in site.clouds:
+        assert requestor.read(f"/nodepool/stackci/breakers/{name}") in (None, {})
+        assert len(site.clouds[name].calls(CREATE)) <= 1 + 6

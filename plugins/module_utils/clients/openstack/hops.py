@@ -44,7 +44,7 @@ _ENTRY = {
     "domain": "user_domain_name, project_domain_name or domain_name",
     "user": "username or user_id, and the domain of the user,",
     "trust": "trust_id",
-    "role": "the project, in which its user has no role any more,",
+    "role": "the project, in which its user has no role,",
     "identity provider": "identity_provider and protocol",
     "token": "the token, which has expired,",
 }

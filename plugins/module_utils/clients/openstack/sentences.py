@@ -36,7 +36,7 @@ _REFUSED = "{other} does not accept the account of {service}"
 _FAILED = "{other} failed when {service} called it"
 _QUEUE = "the services of {service} cannot reach each other through the message queue"
 _DATABASE = "{service} cannot use its database"
-_HOST_UNKNOWN = "{service} does not know a host of its own any more"
+_HOST_UNKNOWN = "{service} no longer knows one of its hosts"
 _CLASSES = {
     # oslo.messaging
     "MessagingTimeout": _QUEUE,

@@ -27,7 +27,7 @@ from ....launching.freezing import (
     stored,
     try_at,
 )
-from ....launching.narrow import followed, got, next_turn, refused_narrow, trials
+from ....launching.narrow import followed, got, is_doubted, next_turn, refused_narrow, trials, zone_of
 from ....model import reasons
 from ....model.freeze import Evidence, Freeze, is_narrow
 from ....model.lines import Line, Subject, Trouble
@@ -140,7 +140,7 @@ class Freezes:
         :param earlier: when like creates were refused before the resource was known.
         :param late: its server had a host when it failed.
         """
-        now, jitter, active = self._context.now(), self._context.random(), _active(actor)
+        now, jitter, active = self._context.now(), self._context.random(), _active(actor, resource)
 
         def refuse_again(known: dict[str, Freeze]) -> dict[str, Freeze]:
             return refused_narrow(known, resource, text, whose, now, jitter, sent_at, active, earlier, late=late)
@@ -174,6 +174,13 @@ class Freezes:
             for name, freeze in self.of(pool_id, now).items()
             if is_narrow(name) and is_remembered(freeze, now)
         }
+
+    def doubted(self, pool_id: str) -> frozenset[str]:
+        """Return the narrow resources that are tried only if there is no other way."""
+        now = self._context.now()
+        return frozenset(
+            name for name, freeze in self.of(pool_id, now).items() if is_narrow(name) and is_doubted(freeze, now)
+        )
 
     def failing_since(self, pool_id: str, resources: Collection[str]) -> float | None:
         """Return since when no launch has got one of these narrow resources; None if one did, or none is frozen."""
@@ -284,7 +291,7 @@ class Freezes:
         if now >= freeze.until:
             return freeze
         if is_narrow(freeze.resource):
-            return followed(freeze, _active(actor), now)
+            return followed(freeze, _active(actor, freeze.resource), now)
         evidence = self._evidence(actor, freeze.resource)
         if is_raised(freeze, evidence):
             return replace(freeze, until=now)
@@ -358,6 +365,11 @@ class Freezes:
         return Subject(provider=provider, pool=pool)
 
 
-def _active(actor: ProviderActor) -> int:
-    """Return how many servers of the project are ACTIVE by the latest list, those of others included."""
-    return sum(1 for server in actor.view.servers.values() if server.status == "ACTIVE")
+def _active(actor: ProviderActor, resource: str) -> int:
+    """Return how many servers of the project are ACTIVE by the latest list, those of others included.
+
+    Only those in the zone of the resource count, if it has one: what others give back is of no use there.
+    """
+    zone = zone_of(resource)
+    there = (server.az for server in actor.view.servers.values() if server.status == "ACTIVE")
+    return sum(1 for az in there if not zone or az is None or az == zone)

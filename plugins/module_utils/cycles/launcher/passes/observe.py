@@ -264,6 +264,7 @@ def _pool_state(
         frozen={**freezes.in_force(pool_id), **narrow},
         frozen_room=freezes.room(pool_id, actor, ledger.by_provider[actor.provider.name]) + Resources(trials),
         narrow=frozenset(narrow),
+        doubted=freezes.doubted(pool_id) if narrow else frozenset(),
         queued=in_hand.queued.get(key, 0),
         admissible=freezes.admissible(pool_id, actor, in_hand.queued.get(key, 0)),
     )

@@ -47,7 +47,7 @@ def test_a_restricted_application_credential_is_no_bad_password():
         (404, "password", "Could not find project: ci.", "project_name or project_id"),
         (404, "password", "Could not find domain: corp.", "user_domain_name"),
         (404, "password", "Could not find user: zuul.", "username or user_id"),
-        (404, "password", "Could not find role: member.", "has no role any more"),
+        (404, "password", "Could not find role: member.", "has no role"),
         (404, "password", "Could not find trust: 7.", "trust_id"),
         (404, "v3oidcpassword", "Could not find Identity Provider: idp.", "identity_provider"),
         (404, "v3token", "Could not find token: 7.", "has expired"),

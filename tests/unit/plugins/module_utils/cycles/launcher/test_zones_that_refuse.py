@@ -113,6 +113,22 @@ def test_a_zone_that_refuses_for_long_is_tried_now_and_then_and_used_when_it_wor
         assert {one.az for one in late} == {GOOD, BAD}
 
 
+def test_a_full_zone_is_tried_rarely_while_another_one_has_room():
+    """Each try costs a request the time of a server that fails; what is given back in another zone is no sign."""
+    with World(document((BAD, GOOD), "the cloud"), clouds={"east": {"zones": (BAD, GOOD)}}) as world:
+        full = Refusing(world, HOSTS, (BAD,))
+        cycle = world.start()
+        requests = []
+        for turn in range(100):
+            name = "small" if turn % 2 else "medium"
+            requests.append(world.request(name, name if turn % 2 else "small", habit=Habit(work=lambda chance: 20.0)))
+            world.run(6)
+        assert world.run(90, until=lambda: all(one in world.fulfilled for one in requests))
+        assert not failed(world, cycle, requests)
+        flavors = 2
+        assert len(full.moments) <= flavors * 2 * (2 + 4), "two at first, then one in three minutes, of sets of two"
+
+
 @pytest.mark.parametrize("zones", [(BAD, GOOD), (BAD,)], ids=["all", "the only one"])
 @pytest.mark.parametrize("words", [words for words in WORDS if words != "no zone is named"])
 @pytest.mark.parametrize("load", ["four", "set"])
