@@ -270,9 +270,10 @@ RULES = (
     Rule(
         owner.CLOUD,
         "nova does not find one of its own hosts or records, or its parts do not fit together",
-        words=r"\bhost \S+ could not be found|could not find binary|no longer knows one of its hosts|service \S+ could not be found"
-        r"|cell \S+ has no mapping|api version \S+ is not available|does not support cinder api version"
-        r"|does not support computes older|info cache for instance|(request ?spec|build ?request) not found",
+        words=r"\bhost \S+ could not be found|could not find binary|no longer knows one of its hosts"
+        r"|service \S+ could not be found|cell \S+ has no mapping|does not support cinder api version"
+        r"|api version \S+ is not available|does not support computes older|info cache for instance"
+        r"|(request ?spec|build ?request) not found",
     ),
     Rule(
         owner.CLOUD,

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from functools import partial
 from typing import Any
@@ -168,18 +169,17 @@ def test_words_that_name_a_port_a_host_or_a_project_are_told_as_that(site: Site)
     requestor = site.requestor
     requests = {name: requestor.ask(name) for name in site.clouds}
     with playbook(site):
-        for name, whose, words in (
-            ("ports", "network", "has no working ports in private"),
-            ("hosts", "cloud", "Compute host c7 could not be found"),
-        ):
-            told = requestor.wait_until_waiting(requests[name], "frozen", seconds=SERVED)
-            assert told["owner"] == whose and words in told["text"], told
         eventually(lambda: "correct project_name or project_id" in said(site), SERVED)
         assert site.clouds["project"].struck(login) <= 12
         site.clouds["project"].clear_faults()
         for request in requests.values():
             requestor.wait_for(request, seconds=SERVED)
-    assert "auth_url does not lead" not in said(site)
+    told = said(site)
+    assert "ports/main: frozen for working ports in private in zone" in told
+    assert re.search(r"Binding failed for port 7.*\[owner: network\]", told)
+    assert re.search(r"Compute host c7 could not be found.*\[owner: cloud\]", told)
+    assert re.search(r"API rate limit exceeded.*\[owner: cloud\]", told)
+    assert "auth_url does not lead" not in told and "addresses in private" not in told
     for name in site.clouds:
         assert requestor.read(f"/nodepool/stackci/breakers/{name}") in (None, {})
         assert len(site.clouds[name].calls(CREATE)) <= 1 + 6
