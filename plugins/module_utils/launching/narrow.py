@@ -161,7 +161,7 @@ def followed(freeze: Freeze, active: float, now: float) -> Freeze:
     Only what is used up comes back so: a right, a network or the cloud's own trouble does not.
     When such a try is refused, others take what is given back: then only the pauses count, until a launch succeeds.
 
-    :param active: how many servers of the project are ACTIVE, in the zone of the resource if it has one.
+    :param active: how many servers of the project are ACTIVE.
     """
     if freeze.owner != CAPACITY or freeze.blind or now >= freeze.until:
         return freeze
@@ -179,11 +179,6 @@ def is_doubted(freeze: Freeze, now: float) -> bool:
     """
     lately = {moment for moment in freeze.refusals if now - moment < MEMORY}
     return len(lately) > 1 and not freeze.served and now - max(lately) < LONGEST
-
-
-def zone_of(resource: str) -> str:
-    """Return the zone that a narrow resource is in; "" if it is in none."""
-    return resource.rpartition(_ZONE)[2] if _ZONE in resource else ""
 
 
 def family(resource: str) -> str:

@@ -27,7 +27,7 @@ from ....launching.freezing import (
     stored,
     try_at,
 )
-from ....launching.narrow import followed, got, is_doubted, next_turn, refused_narrow, trials, zone_of
+from ....launching.narrow import followed, got, is_doubted, next_turn, refused_narrow, trials
 from ....model import reasons
 from ....model.freeze import Evidence, Freeze, is_narrow
 from ....model.lines import Line, Subject, Trouble
@@ -140,7 +140,7 @@ class Freezes:
         :param earlier: when like creates were refused before the resource was known.
         :param late: its server had a host when it failed.
         """
-        now, jitter, active = self._context.now(), self._context.random(), _active(actor, resource)
+        now, jitter, active = self._context.now(), self._context.random(), _active(actor)
 
         def refuse_again(known: dict[str, Freeze]) -> dict[str, Freeze]:
             return refused_narrow(known, resource, text, whose, now, jitter, sent_at, active, earlier, late=late)
@@ -291,7 +291,7 @@ class Freezes:
         if now >= freeze.until:
             return freeze
         if is_narrow(freeze.resource):
-            return followed(freeze, _active(actor, freeze.resource), now)
+            return followed(freeze, _active(actor), now)
         evidence = self._evidence(actor, freeze.resource)
         if is_raised(freeze, evidence):
             return replace(freeze, until=now)
@@ -365,11 +365,6 @@ class Freezes:
         return Subject(provider=provider, pool=pool)
 
 
-def _active(actor: ProviderActor, resource: str) -> int:
-    """Return how many servers of the project are ACTIVE by the latest list, those of others included.
-
-    Only those in the zone of the resource count, if it has one: what others give back is of no use there.
-    """
-    zone = zone_of(resource)
-    there = (server.az for server in actor.view.servers.values() if server.status == "ACTIVE")
-    return sum(1 for az in there if not zone or az is None or az == zone)
+def _active(actor: ProviderActor) -> int:
+    """Return how many servers of the project are ACTIVE by the latest list, those of others included."""
+    return sum(1 for server in actor.view.servers.values() if server.status == "ACTIVE")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -35,7 +34,6 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.narrow 
     shape_of,
     split,
     trials,
-    zone_of,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.launch_settings import LaunchSettings
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import PoolLabel
@@ -55,14 +53,6 @@ def test_a_zone_is_doubted_after_two_refusals_until_they_are_old_or_a_launch_suc
     assert not is_doubted(twice, NOW + 201)
     served = got(twice, NOW + 30)
     assert served is not None and not is_doubted(served, NOW + 31)
-
-
-@pytest.mark.parametrize(
-    ("name", "zone"),
-    [("hosts for m1 with a in zone az 1", "az 1"), ("hosts for m1 with a", ""), ("addresses in n", "")],
-)
-def test_the_zone_of_a_narrow_resource_is_in_its_name(name, zone):
-    assert zone_of(name) == zone
 
 
 def test_names_are_words_and_are_told_from_what_a_quota_counts():

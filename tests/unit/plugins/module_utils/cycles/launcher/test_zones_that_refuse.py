@@ -114,7 +114,7 @@ def test_a_zone_that_refuses_for_long_is_tried_now_and_then_and_used_when_it_wor
 
 
 def test_a_full_zone_is_tried_rarely_while_another_one_has_room():
-    """Each try costs a request the time of a server that fails; what is given back in another zone is no sign."""
+    """Each try costs a request the time of a server that fails."""
     with World(document((BAD, GOOD), "the cloud"), clouds={"east": {"zones": (BAD, GOOD)}}) as world:
         full = Refusing(world, HOSTS, (BAD,))
         cycle = world.start()
