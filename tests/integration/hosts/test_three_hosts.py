@@ -69,9 +69,9 @@ def three(site: Site, **more: Any) -> Iterator[Hosts]:
         yield hosts
 
 
-def configure(site: Site, **more: Any) -> None:
-    names = [provider(name, pool("main", label("small"), max_servers=20)) for name in NAMES]
-    site.configure(*names, zookeeper_timeout=4.0, **more)
+def configure(site: Site, names: tuple[str, ...] = NAMES, **more: Any) -> None:
+    providers = [provider(name, pool("main", label("small"), max_servers=20)) for name in names]
+    site.configure(*providers, zookeeper_timeout=4.0, **more)
 
 
 def test_three_hosts_share_the_work_and_the_loss_of_one_loses_nothing(site: Site):
@@ -100,30 +100,79 @@ def test_min_ready_and_the_limit_of_a_tenant_are_exact_whoever_acts(site: Site):
     )
     requestor = site.requestor
 
-    def spares() -> int:
-        nodes = requestor.nodes().values()
-        return sum(1 for one in nodes if one["state"] == "ready" and one["allocated_to"] is None)
-
-    def of_tenant() -> int:
-        return sum(1 for one in requestor.nodes().values() if one["tenant_name"] == "t" and one["state"] != "deleting")
-
     with three(site) as hosts:
-        eventually(lambda: spares() == 5, STARTED)
+        eventually(lambda: spares(site) == 5, STARTED)
         hosts.processes["b"].send_signal(signal.SIGTERM)
         hosts.processes["c"].kill()
         waiting = [requestor.ask("small", tenant="t", provider=NAMES[number % 6]) for number in range(24)]
         hosts.start("b")
         hosts.start("c")
-        most, given = 0, set[str]()
-        while len(given) < len(waiting):
+        assert served_at_most(site, waiting) == 7
+        eventually(lambda: spares(site) == 5, STARTED)
 
-            def served() -> list[str]:
-                nonlocal most
-                most = max(most, of_tenant())
-                return [one for one in waiting if one not in given and requestor.state(one) == "fulfilled"]
 
-            for request in eventually(served, STARTED):
-                given.add(request)
-                requestor.give_back(*requestor.accept(request))
-        assert most == 7
-        eventually(lambda: spares() == 5, STARTED)
+def test_five_hosts_of_different_weights_for_two_providers(site: Site):
+    """Three of them only stand by."""
+    configure(
+        site,
+        names=NAMES[:2],
+        labels={"small": {"min-ready": 5}},
+        tenant_resource_limits=[{"tenant-name": "t", "max-servers": 25}],
+    )
+    with ExitStack() as stack:
+        hosts = Hosts(site, stack)
+        for weight, host in enumerate("abcde", 1):
+            hosts.start(host, weight=float(weight))
+        eventually(lambda: sorted(hosts.shares().values()) == [1, 1] and spares(site) == 5, STARTED)
+        acting = sorted(hosts.shares())
+        waiting = [site.requestor.ask("small", tenant="t", provider=NAMES[number % 2]) for number in range(40)]
+        hosts.processes[acting[0]].kill()
+        assert served_at_most(site, waiting) <= 25
+        eventually(lambda: sum(hosts.shares().values()) == 2 and spares(site) == 5, STARTED)
+        assert acting[0] not in hosts.shares()
+
+
+def test_a_provider_moves_from_the_file_of_a_host_to_that_of_another(site: Site):
+    """As large sites have them: a file for each host, with the same labels."""
+    with ExitStack() as stack:
+        hosts = Hosts(site, stack)
+
+        def give(host: str, *names: str) -> str:
+            configure(site, names=names, labels={"small": {"min-ready": 5}})
+            file = site.folder / f"{host}.yaml"
+            file.write_text(site.config.read_text("utf-8"), "utf-8")
+            return str(file)
+
+        for host, names in (("a", NAMES[:3]), ("b", NAMES[3:])):
+            hosts.start(host, config=give(host, *names))
+        eventually(lambda: hosts.shares() == {"a": 3, "b": 3} and spares(site) == 5, STARTED)
+        nodes = set(site.requestor.nodes())
+        give("b", *NAMES[2:])
+        give("a", *NAMES[:2])
+        eventually(lambda: hosts.shares() == {"a": 2, "b": 4}, STARTED)
+        request = site.requestor.ask("small", provider=NAMES[2])
+        site.requestor.wait_for(request, seconds=STARTED)
+        eventually(lambda: spares(site) == 5, STARTED)
+        assert nodes <= set(site.requestor.nodes()), "no node is lost"
+
+
+def spares(site: Site) -> int:
+    nodes = site.requestor.nodes().values()
+    return sum(1 for one in nodes if one["state"] == "ready" and one["allocated_to"] is None)
+
+
+def served_at_most(site: Site, waiting: list[str]) -> int:
+    """Use and give back what the requests of tenant t get until all are served; return the most that it ever had."""
+    requestor, most, given = site.requestor, 0, set[str]()
+    while len(given) < len(waiting):
+
+        def served() -> list[str]:
+            nonlocal most
+            nodes = requestor.nodes().values()
+            most = max(most, sum(1 for one in nodes if one["tenant_name"] == "t" and one["state"] != "deleting"))
+            return [one for one in waiting if one not in given and requestor.state(one) == "fulfilled"]
+
+        for request in eventually(served, STARTED):
+            given.add(request)
+            requestor.give_back(*requestor.accept(request))
+    return most
