@@ -63,7 +63,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.type
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.documents import parse
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreError
 from tests.support.memory_znodes import Stat, Znode
-from tests.support.virtual_time import Agenda, Fiber, FiberLock, Killed, Taken
+from tests.support.virtual_time import Agenda, Fiber, FiberLock, Killed, SessionOwn, Taken
 
 SESSION_TIMEOUT = 11.0
 LARGEST_REQUEST = 1_048_575
@@ -277,6 +277,7 @@ class MemorySession(Session):
 
     def __init__(self, keeper: MemoryZooKeeper) -> None:
         super().__init__(SETTINGS)
+        self._own: Any = SessionOwn(keeper.agenda)
         self.keeper = keeper
         self.owner = 0
         self.killed = False

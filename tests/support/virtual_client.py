@@ -89,7 +89,7 @@ class VirtualClient:
         self.fingerprint = f"{provider.cloud} {provider.region_name} {provider.rate} {password}"
         self.place = Place(auth_url=provider.cloud, region=provider.region_name or "")
         self.roles = cloud.roles
-        self.counters = CallCounters(cloud.agenda.clock)
+        self.counters = CallCounters(cloud.agenda.clock, cloud.agenda.ident)
         self.api_timeout = 0.0
         self.dead = False
         self.calls: list[tuple[float, str]] = []
@@ -200,8 +200,8 @@ class VirtualClient:
         self._cloud.refuse_over_quota(spec, self.provider)
 
     def waited(self, ident: int) -> float:
-        """What a thread has waited for the rate."""
-        return self._waited.get(ident, 0.0)
+        """What a fiber has waited for the rate; one that asks for itself knows the number of its thread only."""
+        return self._waited.get(self._cloud.agenda.ident() if ident == threading.get_ident() else ident, 0.0)
 
     def delete_server(self, server_id: str) -> bool:
         """False when it was gone."""
@@ -298,7 +298,7 @@ class VirtualClient:
         self._check()
         start = max(agenda.now, self._next_start)
         self._next_start = start + self._rate
-        ident = threading.get_ident()
+        ident = agenda.ident()
         self._waited[ident] = self._waited.get(ident, 0.0) + start - agenda.now
         agenda.sleep(start - agenda.now)
         self._check()

@@ -1,27 +1,11 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where the workers of the unit tests run."""
+"""What the workers of the unit tests have in memory."""
 
 from __future__ import annotations
 
 import gc
-import os
-import re
-
-import pytest
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Keep each worker on one core.
-
-    The threads of a virtual world take turns, thousands of times in a second: handed over within one core that costs a
-    quarter less than from core to core.
-    """
-    number = re.search(r"[0-9]+$", os.environ.get("PYTEST_XDIST_WORKER", ""))
-    cores = sorted(os.sched_getaffinity(0))
-    if number and int(os.environ["PYTEST_XDIST_WORKER_COUNT"]) <= len(cores):
-        os.sched_setaffinity(0, {cores[int(number[0]) % len(cores)]})
 
 
 def pytest_collection_finish() -> None:

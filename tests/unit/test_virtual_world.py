@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import inspect
+from functools import partial
 
 import pytest
 
@@ -81,6 +82,23 @@ def test_what_is_on_its_way_when_its_session_ends_is_lost():
     agenda.after(0.2, lambda: store.session.expire(0.1))
     agenda.run(10)
     assert isinstance(writes.error, StoreError) and not [path for path in keeper.znodes if "drain" in path]
+
+
+def test_each_fiber_has_a_number_and_a_fence_of_its_own():
+    agenda = Agenda()
+    session = MemoryZooKeeper(agenda).store().session
+    seen = []
+
+    def work(generation: int) -> None:
+        session.fence(generation)
+        agenda.sleep(1)
+        seen.append((agenda.ident(), session._own.generation))
+
+    for generation in (1, 2):
+        Fiber(agenda, partial(work, generation))
+    agenda.run(5)
+    assert [generation for _number, generation in seen] == [1, 2]
+    assert len({agenda.ident(), *(number for number, _generation in seen)}) == 3
 
 
 def test_a_floating_ip_of_a_server_that_goes_stays_and_has_no_port():

@@ -92,7 +92,8 @@ class Freeze(Stored):
         A refusal of the future is left out: counted as one of now, it would be a new one at each reading.
         """
         until = believed(self.until, now, longest)
+        # A pass asks many times, and nearly always no time is wrong.
+        if until == self.until and max(self.refusals, default=now) <= now:
+            return self
         refusals = [min(moment, now) for moment in self.refusals if moment <= now + SKEW]
-        return (
-            self if (until, refusals) == (self.until, self.refusals) else replace(self, until=until, refusals=refusals)
-        )
+        return replace(self, until=until, refusals=refusals)

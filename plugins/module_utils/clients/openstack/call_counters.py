@@ -40,14 +40,22 @@ class CallCount:
 
 
 class CallCounters:
-    """Thread-safe counts; a key is (kind, status): ("POST /servers", "202"), ("GET /limits", "timeout")."""
+    """Thread-safe counts; a key is (kind, status): ("POST /servers", "202"), ("GET /limits", "timeout").
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    :param ident: tells apart what calls at the same time.
+    """
+
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, ident: Callable[[], int] = threading.get_ident
+    ) -> None:
         self._clock = clock
+        self._ident = ident
         self._lock = threading.Lock()
         self._counts: dict[tuple[str, str], CallCount] = {}
         self._running: dict[int, tuple[str, float]] = {}
         self._answers: dict[str, deque[float]] = {}
+        self._medians: dict[str, float] = {}
+        """The medians of the answers: they are asked for much more often than an answer comes."""
         self._answered_at: dict[str, float] = {}
         self._latest: deque[tuple[float, str, float]] = deque(maxlen=MOST_LATELY)
         """When an answer came, to which kind of call, and after how many seconds."""
@@ -56,7 +64,7 @@ class CallCounters:
 
     def started(self, kind: str = "", *, auxiliary: bool = False) -> None:
         """Note that this thread begins a call of *kind*. An *auxiliary* call is counted, and nothing else."""
-        ident = threading.get_ident()
+        ident = self._ident()
         with self._lock:
             self._running[ident] = (kind, self._clock())
             if auxiliary:
@@ -65,7 +73,7 @@ class CallCounters:
     def ended(self, kind: str, status: str, seconds: float) -> None:
         """Count a call of *kind* that ended with *status* after *seconds*, without the wait for the rate limit."""
         with self._lock:
-            ident = threading.get_ident()
+            ident = self._ident()
             self._running.pop(ident, None)
             auxiliary = ident in self._auxiliary
             self._auxiliary.discard(ident)
@@ -74,7 +82,9 @@ class CallCounters:
             if auxiliary:
                 return
             if status.isdecimal():
-                self._answers.setdefault(kind, deque(maxlen=RECENT)).append(seconds)
+                answers = self._answers.setdefault(kind, deque(maxlen=RECENT))
+                answers.append(seconds)
+                self._medians[kind] = median(answers)
                 self._answered_at[kind] = self._clock()
                 self._latest.append((self._answered_at[kind], kind, seconds))
                 self._late.pop(kind, None)
@@ -144,7 +154,8 @@ class CallCounters:
         with self._lock:
             for kind, seconds in list(found.items())[:MOST_KINDS]:
                 if isinstance(kind, str) and is_number(seconds) and 0 <= seconds <= LONGEST:
-                    self._answers.setdefault(kind, deque([float(seconds)], maxlen=RECENT))
+                    answers = self._answers.setdefault(kind, deque([float(seconds)], maxlen=RECENT))
+                    self._medians[kind] = median(answers)
 
     def quiet_for(self, *, but: str = "") -> float:
         """Return the seconds since the API answered last, whatever it said; infinite before the first answer.
@@ -170,8 +181,7 @@ class CallCounters:
             return min(MOST_PATIENCE * silence, max(doubled, PATIENCE * self._usual(kind)))
 
     def _usual(self, kind: str) -> float:
-        answers = self._answers.get(kind)
-        return median(answers) if answers else 0.0
+        return self._medians.get(kind, 0.0)
 
     @property
     def total(self) -> int:

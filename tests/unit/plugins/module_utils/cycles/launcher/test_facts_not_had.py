@@ -20,6 +20,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors impo
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import Trouble
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.summary import launcher_summary
+from tests.support.effort import first
 from tests.support.virtual_cloud import FLAVORS
 from tests.support.world import Habit, World, label, provider_document, site
 
@@ -92,7 +93,7 @@ def test_a_fact_that_is_never_had_is_told_everywhere_and_costs_few_calls(fact: s
         assert any(str(ANSWERS[answer]()) in text for text in launcher_summary(cycle.result)["wrong"])
 
 
-@pytest.mark.parametrize("answer", ["403", "html"])
+@pytest.mark.parametrize("answer", first(1, ["403", "html"]))
 @pytest.mark.parametrize("fact", FACTS)
 def test_a_fact_that_is_not_had_costs_few_other_calls_however_busy_the_cycle_is(fact: str, answer: str):
     """Another provider's work wakes the cycle several times a second."""

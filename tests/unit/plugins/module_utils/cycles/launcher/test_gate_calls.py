@@ -16,13 +16,15 @@ import yaml
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import parse_config
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.uploads import gate_run
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.uploads.gate_run import Gate
-from tests.support.effort import first
+from tests.support.effort import EFFORT, first
 from tests.support.gate_world import VirtualBuilder, document, gated, new_build, playbook_of
 from tests.support.memory_zookeeper import MemoryZooKeeper
 from tests.support.virtual_cloud import Timing
 from tests.support.world import Habit, World
 
 SEEDS = 40
+TOGETHER = 4 if EFFORT > 1 else 2
+"""So many seeds make one mean."""
 WARM = 4
 """Launches before: the times of the provider are known."""
 QUIET = 1000.0
@@ -60,11 +62,11 @@ def calls_made(
         return Counter(kind for client in cycle.clients for at, kind in client.calls if at >= began), took
 
 
-@pytest.mark.parametrize("first_seed", first(1, range(0, SEEDS, 4)))
+@pytest.mark.parametrize("first_seed", first(1, range(0, SEEDS, TOGETHER)))
 def test_a_canary_costs_three_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first_seed: int) -> None:
     """A create, a list and a delete; another list when the server takes longer than usual, once in a while."""
     costs = []
-    for seed in range(first_seed, first_seed + 4):
+    for seed in range(first_seed, first_seed + TOGETHER):
         without, _unused = calls_made(tmp_path, monkeypatch, seed, tested=False)
         tested, took = calls_made(tmp_path, monkeypatch, seed, tested=True)
         more = tested - without

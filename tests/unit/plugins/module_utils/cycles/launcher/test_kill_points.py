@@ -25,9 +25,9 @@ from tests.support.virtual_cloud import Fate
 from tests.support.world import Habit, one_provider
 
 SLOW = EFFORT > 1
-PARTS = 12
-STRIDE = PARTS if SLOW else PARTS * 20
-"""Each test has every so many points; the twelve tests of a kind together have all of them, or a twentieth."""
+PARTS = 12 if SLOW else 6
+STRIDE = PARTS if SLOW else PARTS * 40
+"""Each test has every so many points; the tests of a kind together have all of them, or a fortieth."""
 START = 16
 """A cycle that cannot write while it starts says so and ends: only its death is tried before this point."""
 
@@ -93,6 +93,6 @@ def test_whatever_happens_at_a_point_all_comes_right(kind, part, points):
     strike = KINDS[kind]
     first = 1 if strike is kill or kind.startswith("killed") else START
     # Other points for each kind.
-    offset = part * (STRIDE // PARTS) + (0 if SLOW else 4 * list(KINDS).index(kind))
+    offset = part * (STRIDE // PARTS) + (0 if SLOW else 8 * list(KINDS).index(kind))
     for at in range(first + offset, points + 1, STRIDE):
         live(strike, at)

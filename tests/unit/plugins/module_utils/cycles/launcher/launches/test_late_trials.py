@@ -158,7 +158,7 @@ def worked(world: World) -> None:
     world.run(120)
 
 
-@pytest.mark.parametrize("pace", [5.0, 30.0, 120.0])
+@pytest.mark.parametrize("pace", first(2, [30.0, 120.0, 5.0]))
 def test_a_build_that_has_worked_and_stops_answering_is_given_up_although_nothing_else_is_launched(pace: float) -> None:
     """Alone its silence looks like that of the network: the build before shows that it is not."""
     with World(uploaded()) as world:
@@ -202,7 +202,7 @@ def test_a_build_that_has_worked_and_stops_answering_costs_few_servers_and_littl
         assert of(found, "east-2") <= 5
 
 
-@pytest.mark.parametrize("seed", first(3, range(60)))
+@pytest.mark.parametrize("seed", first(2, range(60)))
 def test_neither_an_outage_nor_a_slow_cloud_gives_a_build_up(seed: int) -> None:
     """Guests of all builds fall silent or answer late now and then; the newest build has worked, or is new."""
     chance = random.Random(seed)
