@@ -155,3 +155,19 @@ def test_a_wrong_nat_source_is_told_before_a_server_is_created(site: Site, sim: 
     play(site, "launcher.yml")
     assert told in failure(site, request) and "nat_source" in failure(site, request)
     assert site.cloud.calls(CREATE) == []
+
+
+def test_a_correction_in_clouds_yaml_ends_what_its_mistake_has_caused(site: Site, sim: SimCloud):
+    """The port to which nat_destination leads is in a network without a router."""
+    cloud = Cloud(sim, "ports")
+    site.use_cloud(cloud, private=False, networks=[{"name": "apart", "nat_destination": True}])
+    networks = ["apart", "private"]
+    site.configure(provider("one", pool("main", label("small"), auto_floating_ip=True, networks=networks)))
+    request = site.requestor.ask("small")
+    play(site, "launcher.yml")
+    assert "nat_destination" in failure(site, request)
+    assert site.requestor.read("/nodepool/stackci/breakers/one")
+    site.use_cloud(cloud, private=False, networks=[{"name": "private", "nat_destination": True}])
+    request = site.requestor.ask("small")
+    status, said = play(site, "launcher.yml")
+    assert status == 0 and site.requestor.state(request) == "fulfilled", said

@@ -197,14 +197,16 @@ class CloudImages:
             image = self.get(name_or_id)
             if image is not None:
                 return [image]
-        found = self._list({"name": name_or_id})
+        # A database of glance's may take no notice of the case of letters.
+        found = [image for image in self._list({"name": name_or_id}) if image.name == name_or_id]
         if not any(image.status == ACTIVE for image in found):
             for why, filters in _UNLISTED.items():
                 with suppress(CloudRefused):  # an older glance does not know the filter
                     known = {image.id for image in found}
                     more = self._list({"name": name_or_id, **filters})
-                    found += [replace(image, unlisted=why) for image in more if image.id not in known]
-        return [image for image in found if image.name == name_or_id]
+                    new = [image for image in more if image.id not in known and image.name == name_or_id]
+                    found += [replace(image, unlisted=why) for image in new]
+        return found
 
     def _list(self, filters: Mapping[str, str]) -> list[Image]:
         kind = "GET /images"

@@ -229,7 +229,9 @@ class Health:
             text = f"{said}it asked for a pause of {asked:.0f} s, which ends in {until - now:.0f} s"
             return self._trouble(text)
         if error is not None:
-            return self._trouble(str(error), whose=_owner_of(error))
+            # What the operator can do about a fact that is not had is part of its sentence.
+            lack = next((item for item in self._lacks() if item.stops and str(item.error) == str(error)), None)
+            return self._trouble(str(error), whose=_owner_of(error)) if lack is None else self.reason_of(lack)
         if now < self._creates_until and self._creates is not None:
             text = f"{self._creates}; next create in {self._creates_until - now:.0f} s"
             return self._trouble(text, whose=_owner_of(self._creates))

@@ -396,6 +396,20 @@ def test_without_an_active_image_those_that_glance_does_not_list_are_found_too(c
     ]
 
 
+def test_an_image_with_a_name_in_other_case_is_another_image(cloud, make_client) -> None:
+    """glance asks its database, which may take no notice of the case of letters."""
+
+    def answer(seen: Any) -> Any:
+        if "os_hidden" in seen.query:
+            return 200, {"images": [{"id": "b", "name": "debian", "status": "active"}]}
+        return 200, {"images": [{"id": "a", "name": "Debian", "status": "active"}]}
+
+    cloud.on("GET", "/v2/images", answer)
+    client = make_client()
+    assert [(image.id, image.unlisted) for image in client.images_named("debian")] == [("b", "hidden")]
+    assert [(image.id, image.unlisted) for image in client.images_named("Debian")] == [("a", "")]
+
+
 def test_ports_of_many_servers_take_one_call_per_hundred(cloud, make_client) -> None:
     def listing(seen: Any) -> Any:
         made = [{"id": f"p{one}", "device_id": one, "network_id": "n"} for one in seen.query["device_id"]]

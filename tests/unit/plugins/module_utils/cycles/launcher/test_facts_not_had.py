@@ -85,6 +85,7 @@ def test_a_fact_that_is_never_had_is_told_everywhere_and_costs_few_calls(fact: s
         if not served:
             waits = world.store.own.get(f"waits/{request}") or {}
             assert str(ANSWERS[answer]()) in waits["text"] and waits["code"] == "provider-trouble"
+            assert ("ignore-provider-quota" in waits["text"]) == (fact == "limits")
             assert world.state(request) == "requested"
         before = calls(world, kind)
         world.run(MINUTE)
