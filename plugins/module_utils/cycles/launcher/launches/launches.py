@@ -64,6 +64,8 @@ from .outcomes import Outcomes
 from .reaching import Reaching
 
 CLOUD, UNKNOWN = Verdict(owner.CLOUD), Verdict(owner.UNKNOWN)
+ADDRESS_PATIENCE = 120.0
+"""Seconds that a server waits for its floating IP while neutron is in trouble: another one would do the same."""
 MOST_STEPS = 4
 """Largest number of steps of one launch in one pass, for example from an ACTIVE server to a ready node."""
 
@@ -416,8 +418,14 @@ class Launches:
             if verdict.owner == owner.CAPACITY or FLOATING_IPS in verdict.resources:
                 self._without_address(ongoing, error, verdict, now, asked_at)
                 return
-            failure = machine.failure_of(verdict, fault=False)
-            self._outcomes.fail(ongoing, failure, f"floating IP: {error}", now, verdict)
+            text = f"floating IP: {error}"
+            if verdict.owner == owner.CLOUD and now - ongoing.launch.since < ADDRESS_PATIENCE:
+                machine.address_refused(ongoing.launch, text, now, self._context.random, verdict.owner)
+                line = f"node {ongoing.node.id}: waiting for its floating IP: {error} [owner: {verdict.owner}]"
+                self._context.account.say(Trouble(line, **ongoing.subject))
+                self._context.save(ongoing.launch)
+                return
+            self._outcomes.fail(ongoing, machine.failure_of(verdict, fault=False), text, now, verdict)
             return
         if ongoing.launch.floating_address is None:
             return

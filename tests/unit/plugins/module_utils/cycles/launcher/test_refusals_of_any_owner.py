@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.known_answers import FAULT, RULES, SERVERS
 from ansible_collections.stackci.nodepool.plugins.module_utils.model import owner
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Network
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudRefused
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudRefused, CloudUnavailable
 from tests.support.effort import EFFORT, first
 from tests.support.owner_case import CREATE, TENANT, answered, apart, creates, guard, most_within, refusing
 from tests.support.rule_examples import answer_of
@@ -205,6 +205,21 @@ def test_floating_ips_that_are_used_up_are_asked_for_rarely_and_used_when_there_
         assert len(world.fulfilled) == left
         rooms[0] = 1000
         assert world.run(240, until=lambda: all(request in world.fulfilled for request in requests))
+
+
+@pytest.mark.parametrize("status", [503, 200])
+@pytest.mark.parametrize("kind", ["GET /ports", "POST /floatingips"])
+def test_servers_wait_for_their_addresses_while_neutron_is_in_trouble(kind: str, status: int):
+    """Other servers would meet the same trouble."""
+    with World(one_provider(), clouds={"east": {"direct": False}}) as world:
+        cycle = world.start()
+        text = f"{kind} was answered with {status}"
+        away = world.agenda.now + 80
+        world.fault("east", kind, error=lambda: CloudUnavailable(text, call=kind, status=status), until=away)
+        requests = [world.request("small") for _unused in range(3)]
+        assert world.run(300, until=lambda: all(request in world.fulfilled for request in requests))
+        assert len(creates(cycle)) == 3, "no server is thrown away for it"
+        assert max(world.fulfilled.values()) - away < 40.0
 
 
 def test_servers_wait_where_the_account_may_not_make_floating_ips():
