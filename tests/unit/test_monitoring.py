@@ -87,6 +87,7 @@ ALERT_OF_CAUSE = {
     "gate-inconclusive": "NodepoolGateInconclusive",
     "gate-flaky": "NodepoolGateFlaky",
     "clock": "NodepoolNeedsAttention",
+    "metrics": "NodepoolNeedsAttention",
     "no-standby": "NodepoolNoStandby",
     "wasted": "NodepoolServersInVain",
     "flapping": "NodepoolProviderFlaps",

@@ -4,7 +4,7 @@
 """Metrics for statsd, configured by the environment: STATSD_HOST, STATSD_PORT (8125) and STATSD_PREFIX.
 
 Code that notes a metric never waits and never fails: a separate thread resolves the host and sends, and metrics that
-cannot be sent are dropped. Nothing is sent without STATSD_HOST.
+cannot be sent are dropped. It tells once that the host cannot be resolved. Nothing is sent without STATSD_HOST.
 """
 
 from __future__ import annotations
@@ -72,8 +72,10 @@ class Statsd(_Bare):
     """A sink that sends metrics by UDP. ``with Statsd.of_environment(os.environ) as sink:``
 
     :ivar problem: why nothing is sent although a host is named; None when there is no problem or no host is named.
+        It changes when the host cannot be resolved, and when it is resolved at last.
     :ivar bare: a sink for metrics with full names: *prefix* is not added to them.
     :param make: makes the library's client; it may block and may fail.
+    :param tell: takes a new problem once; called in the thread of the sink.
     """
 
     def __init__(
@@ -83,11 +85,13 @@ class Statsd(_Bare):
         prefix: str | None = None,
         *,
         make: Callable[[str, int], Any] | None = None,
+        tell: Callable[[str], None] = lambda problem: None,
     ) -> None:
         before = f"{prefix}." if prefix else ""
         super().__init__(lambda kind, name, value: self._note(kind, before + name, value))
         self.bare: Sink = _Bare(self._note)
         self.problem: str | None = None
+        self._tell = tell
         self._waiting: deque[tuple[str, str, float]] = deque(maxlen=MOST_WAITING)
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
@@ -105,10 +109,13 @@ class Statsd(_Bare):
             self._thread.start()
 
     @classmethod
-    def of_environment(cls, environ: Mapping[str, str]) -> Statsd:
-        """Make a sink from STATSD_HOST, STATSD_PORT and STATSD_PREFIX, the variables that Nodepool reads."""
+    def of_environment(cls, environ: Mapping[str, str], tell: Callable[[str], None] = lambda problem: None) -> Statsd:
+        """Make a sink from STATSD_HOST, STATSD_PORT and STATSD_PREFIX, the variables that Nodepool reads.
+
+        :param tell: takes a problem that is found later, once; called in the thread of the sink.
+        """
         port = environ.get("STATSD_PORT") or DEFAULT_PORT
-        return cls(environ.get("STATSD_HOST"), port, environ.get("STATSD_PREFIX"))
+        return cls(environ.get("STATSD_HOST"), port, environ.get("STATSD_PREFIX"), tell=tell)
 
     def __enter__(self) -> Statsd:
         return self
@@ -139,12 +146,26 @@ class Statsd(_Bare):
             try:
                 if client is None and self._waiting:
                     client = make(host, port)
+                    self.problem = None
                 if client is not None:
                     self._send(client)
-            except (OSError, ValueError):
+            except (OSError, ValueError) as problem:
+                if client is None:
+                    self._unresolved(host, problem)
                 over = over or self._over.wait(RETRY)
         if client is not None:
             client.close()
+
+    def _unresolved(self, host: str, problem: Exception) -> None:
+        """Note why there is no client, and tell it the first time."""
+        why = getattr(problem, "strerror", None) or str(problem) or type(problem).__name__
+        known = self.problem
+        self.problem = (
+            f"statsd: the host {host!r} of STATSD_HOST cannot be resolved ({why}), so no metrics are sent: correct it,"
+            f" or the name server; it is tried again every {RETRY:.0f} s"
+        )
+        if known is None:
+            self._tell(self.problem)
 
     def _send(self, client: Any) -> None:
         """Send all waiting metrics in few packets."""

@@ -157,6 +157,10 @@ class CloudAuthError(CloudError):
     """The cloud does not accept the credentials, or the entry in clouds.yaml cannot be used."""
 
 
+class CloudTokenRefused(CloudAuthError):
+    """A service of the cloud does not accept a token that the cloud has just given; the credentials are right."""
+
+
 class CloudQuotaRefused(CloudError):
     """The cloud refused a create because of a quota.
 

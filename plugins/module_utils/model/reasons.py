@@ -48,6 +48,7 @@ BREAKER = "breaker"
 
 # Codes of a request that a launcher works on, whose launches make no progress.
 UNANSWERED = "unanswered"
+SLOW_BOOT = "slow-boot"
 RETRYING = "retrying"
 
 # Codes of declining. They are permanent: with its configuration the pool can never serve the request.
@@ -96,6 +97,7 @@ _TEXTS = {
     PROVIDER_TROUBLE: "provider {where}: {text}",
     NOT_ACTING: "this launcher does not act for {where}",
     UNANSWERED: "{where}: nova has not answered the create yet; waiting for its server",
+    SLOW_BOOT: "{where}: server {server} is not ACTIVE yet, which takes longer than at other times",
     RETRYING: "{where}: the latest launch attempt failed: {text}",
     POOL_GONE: "{where} is no longer in the configuration",
     POOL_DISABLED: "{where} has max-servers 0",
@@ -137,6 +139,7 @@ _OWNERS = {
     STARTING: owner.US,
     BREAKER: owner.IMAGE,
     UNANSWERED: owner.CLOUD,
+    SLOW_BOOT: owner.CLOUD,
     RETRYING: owner.UNKNOWN,
     POOL_DISABLED: owner.LABEL,
     POOL_GONE: owner.LABEL,

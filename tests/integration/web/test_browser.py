@@ -472,29 +472,3 @@ def test_a_server_that_is_away_is_said_and_found_again(busy, chromium):
             expect(page.locator("#live-text")).to_contain_text("live", timeout=2 * patience())
             # The browser itself reports each attempt that found no server.
             visited.complaints[:] = [told for told in visited.complaints if "ERR_CONNECTION" not in told]
-
-
-@pytest.mark.long
-def test_zookeeper_stops_and_comes_back(chromium):
-    with ZooKeeperServer(tick_ms=100) as server, ExitStack() as stack:
-        site = site_of(server, stack)
-        record(site)
-        with visit(chromium, site.address, dark=True, width=400) as visited:
-            page = visited.page
-            expect(page.locator("#live-text")).to_contain_text("live")
-            server.stop()
-            banner = page.locator(".banner")
-            expect(banner).to_contain_text("ZooKeeper does not answer")
-            expect(banner.locator("time")).to_be_visible()
-            assert page.locator("#h-queue .count").inner_text() == "29"
-            expect(page.locator("section[data-key=past] polyline").first).to_be_attached()
-            assert barriers(page) == []
-            shoot(page, "zookeeper-away-dark-phone")
-            server.start()
-            # The session of the client may have expired meanwhile.
-            site.client = bare_client(server, site.chroot)
-            stack.callback(end, site.client)
-            expect(banner).to_have_count(0, timeout=2 * patience())
-            site.request()
-            page.goto(f"{site.address}requests")
-            expect(row(page, FRESH)).to_be_visible()

@@ -55,6 +55,16 @@ _DOMAINS = {
 }
 
 
+def is_page(body: str) -> bool:
+    """Return True for a page of HTML: keystone refuses a login in JSON, so a proxy has answered."""
+    return body.lstrip()[:1] == "<"
+
+
+def is_credential(auth_type: str) -> bool:
+    """Return True if a login is by an application credential, which may have access rules."""
+    return _CREDENTIAL in auth_type
+
+
 def login_words(said: str) -> str:
     """Return what keystone says of a login that it refuses (an expired password, a locked account); "" for nothing."""
     return "" if not said or _TELLS_NOTHING.search(said) else f": {said.rstrip('.')}"
@@ -77,7 +87,7 @@ def login_remedy(status: int, auth_type: str, said: str = "") -> str:
         return (
             "auth_url does not lead to an identity service, or lacks the version: correct auth_url and the credentials"
         )
-    if _CREDENTIAL in auth_type:
+    if is_credential(auth_type):
         return (
             "the application credential does not exist, has expired, has another secret, or its user has lost"
             " the role: create a new one, and write its id and secret into the entry"
@@ -87,7 +97,7 @@ def login_remedy(status: int, auth_type: str, said: str = "") -> str:
 
 def token_remedy(service: str, where: str, auth_type: str) -> str:
     """Return what to do about a service that refuses a token that keystone has just given."""
-    if _CREDENTIAL in auth_type:
+    if is_credential(auth_type):
         return (
             f"keystone accepts the login of {where} and {service} refuses its token: the access rules of the"
             " application credential do not allow this call; create one without access rules, or with a rule"

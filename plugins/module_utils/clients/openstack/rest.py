@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from ...model.errors import CloudAuthError, CloudError
+from ...model.errors import CloudAuthError, CloudError, CloudTokenRefused
 from .api_names import (
     ApiCall,
     api_name,
@@ -27,6 +27,8 @@ from .faults import (
 )
 from .hops import (
     checked_access,
+    is_credential,
+    is_page,
     login_remedy,
     login_words,
     proxy_for,
@@ -214,7 +216,9 @@ class Rest:
             secrets=self._entry.secrets,
         )
         remedy = token_remedy(service_of(call), self._entry.where, self._entry.auth_type)
-        return CloudAuthError(f"{error}: {remedy}", provider=self._provider, call=call, status=401)
+        # Access rules belong to the account. Without them it is for the cloud to accept its own tokens.
+        kind = CloudAuthError if is_credential(self._entry.auth_type) else CloudTokenRefused
+        return kind(f"{error}: {remedy}", provider=self._provider, call=call, status=401)
 
     def _send(
         self,
@@ -353,6 +357,17 @@ class Rest:
         """Return the error for a login that was answered with another status than success."""
         status = int(problem.http_status or 0)
         body = getattr(problem.response, "text", "") or str(problem.message or "")
+        if status in (401, 403) and is_page(body):
+            return error_without_answer(
+                provider=self._provider,
+                call=LOGIN,
+                what=f"was answered with {status} by a page, so not by the identity service but by what stands before"
+                f" it ({message_of(body, self._entry.secrets)}): check auth_url of {self._entry.where}, and the proxies"
+                " on the way",
+                sent=False,
+                secrets=self._entry.secrets,
+                status=status,
+            )
         if status in (400, 401, 403, 404):
             words = message_of(body, self._entry.secrets)
             said = login_words(words)

@@ -15,6 +15,7 @@ from ...clients.statsd import Statsd
 from ...clients.zookeeper.link import paths
 from ...clients.zookeeper.store import Store
 from ...model.config.types import NodepoolConfig
+from ...model.lines import Trouble
 from .api_metrics import calls_to
 from .config_source import ConfigSource
 from .config_watch import ConfigWatch
@@ -59,13 +60,13 @@ def opened(
     watch.begin(config, source.problems)
     settings = config.zookeeper
     with (
-        Statsd.of_environment(os.environ) as sink,
+        Statsd.of_environment(os.environ, lambda problem: say(Trouble(problem))) as sink,
         Handover(options.state_dir, settings, say=say) as handover,
         closing(Store(settings)) as store,
     ):
         store.open(roots=roots, locks=[each for each in paths.LOCKED if each in roots])
         if sink.problem is not None:
-            say(sink.problem)
+            say(Trouble(sink.problem))
         if store.protect():
             say(f"the access lists of {paths.OWN} in ZooKeeper were set, as zookeeper-auth says")
         store.on_change(ZooKeeperAbsence(store, settings, say).changed)

@@ -22,7 +22,7 @@ from .build_figures import figures_of_failures
 from .causes import BAD, CAUSES, UNTOLD, aside, row_about
 from .providers import PROVIDERS
 from .request_troubles import request_troubles, with_requests
-from .unused_files import unused_files, wrong_clocks
+from .unused_files import unsent_metrics, unused_files, wrong_clocks
 
 MISSED_AFTER, MISSED_FOR = 1800.0, 86400.0
 """Seconds without another launcher after which it is missed, and for which, as in the alert ``NodepoolNoStandby``."""
@@ -58,6 +58,7 @@ def attention(
     rows = [
         *_of_files(reading, file_problems),
         *_of_clocks(reading),
+        *_of_metrics(reading),
         *_of_providers(reading, rows_of.providers, rows_of.requests),
         *_wasted(reading, rows_of.providers, now),
         *_of_labels(rows_of.labels, rows_of.providers),
@@ -98,6 +99,11 @@ def _left_to_commands(row: Mapping[str, Any], requests: Rows) -> Iterator[dict[s
         told = f"{joined(parts)} {word_for(waiting + leaving, 'waits', 'wait')} for a command with --launch"
         found = row_about("no-launcher", row["name"], told, count=waiting + leaving, provider=row["name"])
         yield {**found, "remedy": BY_COMMAND, "command": "nodepoolctl leases"}
+
+
+def _of_metrics(reading: TreeReading) -> Iterator[dict[str, Any]]:
+    for host, told in sorted(unsent_metrics(reading).items()):
+        yield row_about("metrics", host, told, subject=host)
 
 
 def _of_providers(reading: TreeReading, providers: Rows, requests: Rows) -> Iterator[dict[str, Any]]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...model.owner import ACCOUNT, IMAGE, LABEL
+from ...model.owner import ACCOUNT, IMAGE, LABEL, REQUEST
 
 BAD, WARN = "bad", "warn"
 UNTOLD = "no text is stored"
@@ -100,6 +100,12 @@ CAUSES: Mapping[str, Cause] = {
         ("timedatectl", "status"),
         "Freezes, breakers, health",
     ),
+    "metrics": Cause(
+        WARN,
+        "correct STATSD_HOST in the environment of that host's services, or the name server; nothing else suffers",
+        ("systemctl", "show", "nodepool-launcher", "--property", "Environment"),
+        "Metrics",
+    ),
     "no-standby": Cause(
         WARN,
         "start the launcher of the other host, or see why it ended; nobody takes over when this one ends",
@@ -153,6 +159,7 @@ CAUSES: Mapping[str, Cause] = {
 
 _BY_OWNER: Mapping[tuple[str, str | None], str] = {
     ("provider", ACCOUNT): "correct the account of the provider in clouds.yaml: its password, its project, its rights",
+    ("requests-failed", REQUEST): f"have its requestor ask for less, or raise the limit that is named; {_OF_ONE}",
     ("requests-failed", LABEL): f"correct the label in nodepool.yaml; {_OF_ONE}",
     ("requests-failed", IMAGE): f"correct the image and build it again; {_OF_ONE}",
 }
@@ -184,7 +191,8 @@ def row_about(
         "cause": cause,
         "level": kind.level,
         "where": where,
-        "text": told or UNTOLD,
+        # Failures of launches name their owner themselves.
+        "text": (told or UNTOLD).removesuffix(f" [owner: {owner}]") or UNTOLD,
         "age": age,
         "ends_in": ends_in,
         "count": count,

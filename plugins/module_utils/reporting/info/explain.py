@@ -54,6 +54,7 @@ ENDS = {
     reasons.STARTING: "earlier launches reach the cloud",
     reasons.BREAKER: "the breaker closes: the image and the flavor can be launched again",
     reasons.UNANSWERED: "nova answers the create, or lists its server",
+    reasons.SLOW_BOOT: "nova makes its server ACTIVE, or launch-timeout ends the attempt",
     reasons.RETRYING: "the next attempt succeeds",
 }
 """Reason of a wait → what ends it."""

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What running cycles tell of their hosts: files of the configuration that they do not use, and wrong clocks."""
+"""What running cycles tell of their hosts: files that they do not use, wrong clocks, and metrics that are lost."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ...clients.zookeeper.link import paths
 from ...clients.zookeeper.tree_reading import TreeReading
-from ...cycles.frame.heartbeat import CLOCK_AHEAD, CONFIG_PROBLEMS
+from ...cycles.frame.heartbeat import CLOCK_AHEAD, CONFIG_PROBLEMS, UNSENT_METRICS
 from ...model.documents import text, words
 from ...model.lines import word_for
 from ...model.own_tree import HEARTBEATS
@@ -61,6 +61,16 @@ def wrong_clocks(reading: TreeReading) -> dict[str, float]:
         host, ahead = text(beat.document.get("hostname")), beat.document.get(CLOCK_AHEAD)
         if host and is_number(ahead) and ahead and abs(ahead) > abs(found.get(host, 0.0)):
             found[host] = float(ahead)
+    return found
+
+
+def unsent_metrics(reading: TreeReading) -> dict[str, str]:
+    """Return host → why its cycles send no metrics to statsd, for the hosts of which they say so."""
+    found: dict[str, str] = {}
+    for beat in reading.below(ROOT):
+        host, told = text(beat.document.get("hostname")), text(beat.document.get(UNSENT_METRICS))
+        if host and told:
+            found.setdefault(host, told)
     return found
 
 

@@ -19,7 +19,7 @@ from ...model.foreign import moment as showable
 from ...model.lines import span
 from ...model.resources import RAM, VOLUME_GB
 from ..libraries import Environment, FileSystemLoader, Markup, StrictUndefined
-from .troubles import quoted
+from .troubles import MANUAL, quoted
 
 FOLDER = Path(__file__).parent
 SOURCE = "NODEPOOL_SOURCE"
@@ -126,7 +126,7 @@ def _environment() -> Environment:
         quoted=quoted,
         span=span,
     )
-    made.globals.update(share=share, units=UNITS, flaps=flaps)
+    made.globals.update(share=share, units=UNITS, flaps=flaps, manual=MANUAL)
     return made
 
 

@@ -121,7 +121,7 @@ class BuildsCycle(Work):
         self._watch = begun.watch
         self._cycle_counts = CycleCounts(begun.sink)
         self._counters = KeptCounters(begun.store, "builds", self._cycle_counts, context.say)
-        self._heartbeat = Heartbeat(begun.store, "builds", TreeClock().hear)
+        self._heartbeat = Heartbeat(begun.store, "builds", TreeClock().hear, lambda: begun.sink.problem)
         self._site = site
         self._context = context
         self._inbox = Inbox(context.clock)

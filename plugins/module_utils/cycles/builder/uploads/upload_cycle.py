@@ -35,7 +35,7 @@ from ...frame.config_warnings import config_warnings
 from ...frame.config_watch import ConfigWatch
 from ...frame.counts import CycleCounts, KeptCounters
 from ...frame.cycle_options import SETTLED
-from ...frame.heartbeat import Heartbeat
+from ...frame.heartbeat import Heartbeat, nothing_unsent
 from ...frame.inbox import Inbox
 from ...frame.loop import Frame, Work
 from ...frame.opening import opened
@@ -113,7 +113,8 @@ def run_uploads(
         check_files(context.images_dir, begun.store, site_of(begun.store, create=True), write=True)
         context.check_choice()
         sink = begun.sink if begun.sink.wanted else None
-        return UploadsCycle(context, begun.watch, stop or Stop(), progress, clock or SteadyClock(), sink).run()
+        ticks, unsent = clock or SteadyClock(), lambda: begun.sink.problem
+        return UploadsCycle(context, begun.watch, stop or Stop(), progress, ticks, sink, unsent).run()
 
 
 class UploadsCycle(Work):
@@ -127,6 +128,7 @@ class UploadsCycle(Work):
         say: Callable[[str], None],
         clock: Callable[[], float],
         sink: Sink | None,
+        unsent: Callable[[], str | None] = nothing_unsent,
     ) -> None:
         self._context = context
         self._watch = watch
@@ -134,7 +136,7 @@ class UploadsCycle(Work):
         self._say = say
         self._cycle_counts = CycleCounts(sink)
         self._counters = KeptCounters(context.store, "uploads", self._cycle_counts, say)
-        self._heartbeat = Heartbeat(context.store, "uploads", TreeClock().hear)
+        self._heartbeat = Heartbeat(context.store, "uploads", TreeClock().hear, unsent)
         self._inbox = Inbox(clock)
         self._workers = UploadWorkers(self._inbox, {UPLOAD: context.options.side_by_side, DELETION: 1})
         self._presence = Presence(self._workers, context.client, clock, say)

@@ -18,6 +18,8 @@ from .gates import Gates
 from .launch_in_progress import LaunchesInProgress, LaunchInProgress, pool_id_of
 from .signs import print_of_launch
 
+LONG_BOOT = 120.0
+"""Seconds for which a server may be in BUILD at a cloud of which nothing is known, until that is a reason to tell."""
 MOST_DEFERRED = 8
 """Launches with one image and flavor that wait for another try after it failed; further ones give up their room."""
 RETRIED = frozenset({Phase.QUEUED, Phase.UNCLEAR, Phase.ADDRESSING, Phase.CLEARING})
@@ -141,6 +143,8 @@ class CreateLimits:
         slow = max(ongoing.actor.timeouts.suspect, PATIENT * creates.answers.present)
         if launch.phase == Phase.CREATING and now - launch.asked_at >= slow:
             return Reason(reasons.UNANSWERED, {"where": where})
+        if launch.phase == Phase.BOOTING and now - launch.since >= _slow_boot(ongoing):
+            return Reason(reasons.SLOW_BOOT, {"where": where, "server": launch.server_id or "?"})
         if launch.phase == Phase.QUEUED and launch.trouble and now >= launch.not_before:
             launch.trouble = ""
             self._context.save(launch)
@@ -163,6 +167,11 @@ class CreateLimits:
             return False
         before = (one for one in self._in_progress.like(ongoing) if one.node.id < ongoing.node.id)
         return sum(one.failed_for_image and one.is_queued for one in before) >= MOST_DEFERRED
+
+
+def _slow_boot(ongoing: LaunchInProgress) -> float:
+    """Return the seconds in BUILD from which on a boot is told as the reason of a wait."""
+    return max(LONG_BOOT, PATIENT * max(ongoing.actor.experience.boot_times.samples, default=0.0))
 
 
 def _retrying(ongoing: LaunchInProgress) -> Reason:

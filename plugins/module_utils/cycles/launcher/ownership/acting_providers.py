@@ -79,7 +79,7 @@ class ActingProviders:
         self.problems.update({name: text for name, one in self.clients.items() if (text := one.login_problem)})
         for name, problem in self.problems.items():
             if name in self.clients:
-                context.account.say(Trouble(f"provider {name}: {problem}", provider=name))
+                context.account.say(Trouble(_about(name, problem), provider=name))
         self.changes = 0
         self._draining: set[str] = set()
         self._unreachable: set[str] = set()
@@ -99,7 +99,7 @@ class ActingProviders:
 
     def documents(self) -> list[str]:
         """Return the problems with the settings of providers, for the module's result."""
-        return [f"provider {name}: {problem}" for name, problem in sorted(self.problems.items())]
+        return [_about(name, problem) for name, problem in sorted(self.problems.items())]
 
     # -- a provider is taken -------------------------------------------------------------------------------------
 
@@ -150,7 +150,7 @@ class ActingProviders:
             del account.unusable[name]
         for name, problem in self.problems.items():
             if problem != before.get(name):
-                account.say(Trouble(f"provider {name}: {problem}", provider=name))
+                account.say(Trouble(_about(name, problem), provider=name))
         self.changes += 1
 
     def _renew(self, name: str, provider: Provider, *, clouds: bool) -> None:
@@ -420,6 +420,11 @@ def _address(provider: Provider) -> tuple[str, str | None]:
 
 def _connects_like(one: Provider, two: Provider) -> bool:
     return _address(one) == _address(two) and one.rate == two.rate
+
+
+def _about(name: str, problem: str) -> str:
+    """Return a problem with the provider in front; some name it themselves."""
+    return f"provider {name}: {problem.removeprefix(f'provider {name}: ')}"
 
 
 def _added_up(counters: Iterable[CallCounters]) -> dict[str, dict[str, int]]:

@@ -16,7 +16,7 @@ from ....model.node import Node
 from ...frame.config_watch import News
 from ..context.context import Context
 from ..provider.actor import ProviderActor
-from ..provider.health import CORE
+from ..provider.health import CORE, trouble_line
 from .acting_providers import ActingProviders, Chosen, Make
 from .assignments import Assignments
 from .inherited import Inherited
@@ -252,13 +252,6 @@ class Takeover:
     def problems(self) -> list[str]:
         """Return the problems with the settings of providers."""
         return self._acting_providers.documents()
-
-
-def trouble_line(provider: str, part: str, text: str) -> str:
-    """Return the line about a trouble of a service or a fact of a provider."""
-    said = text.removeprefix(f"provider {provider}: ")
-    which = f"{part} is in trouble: " if part not in CORE and " " not in part else ""
-    return f"provider {provider}: {which}{said}"
 
 
 def _is_among(text: str, others: Iterable[str]) -> bool:

@@ -21,7 +21,7 @@ from ...frame.counts import CycleCounts, KeptCounters
 from ...frame.cycle_options import (
     SETTLED,
 )
-from ...frame.heartbeat import Heartbeat
+from ...frame.heartbeat import Heartbeat, nothing_unsent
 from ...frame.inbox import Inbox
 from ...frame.loop import Frame, Work
 from ...frame.opening import opened
@@ -92,7 +92,8 @@ def run_launcher(
         context = Context(
             begun.store, begun.config, inbox, account, site, timeouts=options.timeouts, hear=tree_clock.hear
         )
-        cycle = LauncherCycle(begun.options, context, done, stop, begun.watch, sink if sink.wanted else None)
+        wanted = sink if sink.wanted else None
+        cycle = LauncherCycle(begun.options, context, done, stop, begun.watch, wanted, lambda: sink.problem)
         cycle.refused = refused
         return cycle.run()
 
@@ -108,6 +109,7 @@ class LauncherCycle(Work):
         stop: Stop | None = None,
         watch: ConfigWatch | None = None,
         sink: Sink | None = None,
+        unsent: Callable[[], str | None] = nothing_unsent,
     ) -> None:
         self._options = options
         self._context = context
@@ -131,7 +133,7 @@ class LauncherCycle(Work):
         context.account.cycle_counts = CycleCounts(sink)
         self._metrics = Metrics(context, sink)
         self._counters = KeptCounters(context.store, "launcher", context.account.cycle_counts, context.account.say)
-        self._heartbeat = Heartbeat(context.store, "launcher", context.hear)
+        self._heartbeat = Heartbeat(context.store, "launcher", context.hear, unsent)
         self._generation = context.store.generation
         self.refused: Callable[[Mapping[str, str]], None] = lambda providers: None
 
@@ -220,8 +222,12 @@ class LauncherCycle(Work):
             self._context.account.say(line)
         self._metrics.step(now, leads=self._launcher_pass.leads)
         self._counters.step(now, self._takeover.calls)
-        self._heartbeat.step(now, self._context.actors, self._watch.problems)
+        self._heartbeat.step(now, self._context.actors, self._config_problems())
         return due
+
+    def _config_problems(self) -> list[str]:
+        """Return what is wrong with the files: those of the configuration, and the entries in clouds.yaml."""
+        return [*self._watch.problems, *self._takeover.problems()]
 
     def _look(self, now: float) -> bool:
         """Look at the configuration's files; return True while there are changes that the cycle has not applied."""
@@ -265,7 +271,7 @@ class LauncherCycle(Work):
             "breakers": context.account.breakers,
             "sweeps": context.account.sweeps.counts,
             "stuck_deletions": context.account.stuck,
-            "config_problems": [*self._watch.problems, *self._takeover.problems()],
+            "config_problems": self._config_problems(),
             "api_calls": self._takeover.calls(),
             "warnings": [
                 *config_warnings(context.config, context.store),

@@ -18,6 +18,7 @@ from ....model.backoff import backoff
 from ....model.errors import (
     CloudAuthError,
     CloudError,
+    CloudTokenRefused,
     CloudUnavailable,
 )
 from ....model.reasons import Reason
@@ -257,7 +258,7 @@ class Health:
         service = self._services.get(name)
         if service is None or service.error is None:
             return None
-        return self._trouble(str(service.error), name, _owner_of(service.error))
+        return self._trouble(self._named(name, str(service.error)), name, _owner_of(service.error))
 
     def is_failing(self, kind: str) -> bool:
         """Return True if the service of this kind of call is in trouble, or the latest call of this kind failed."""
@@ -426,7 +427,7 @@ class Health:
             return {"state": "ok"}
         return {
             "state": "trouble",
-            "text": "; ".join(dict.fromkeys(text for text, _since in told.values())),
+            "text": "; ".join(dict.fromkeys(self._named(part, text) for part, (text, _since) in told.items())),
             "seconds": round(now - min(since for _text, since in told.values()), 1),
             "owner": owner.foremost(self._owners()),
             "services": {
@@ -454,9 +455,20 @@ class Health:
         errors += [self._creates] if self._creates is not None else []
         return [*map(_owner_of, errors), *(lack.owner for lack in self._lacks())] or [owner.CLOUD]
 
+    def _named(self, part: str, text: str) -> str:
+        """Return the text with the name of a service that is no core one: its calls do not tell which one it is."""
+        return text if part in CORE or " " in part else trouble_line(self._provider, part, text)
+
     def _trouble(self, text: str, service: str = NOVA, whose: str = owner.CLOUD) -> Reason:
         figures = {"where": self._provider, "text": text, "service": service, "owner": whose}
         return Reason(reasons.PROVIDER_TROUBLE, figures)
+
+
+def trouble_line(provider: str, part: str, text: str) -> str:
+    """Return the line about a trouble of a service or a fact of a provider."""
+    said = text.removeprefix(f"provider {provider}: ")
+    which = f"{part} is in trouble: " if part not in CORE and " " not in part else ""
+    return f"provider {provider}: {which}{said}"
 
 
 def _silence(kind: str, seconds: float) -> str:
@@ -464,4 +476,6 @@ def _silence(kind: str, seconds: float) -> str:
 
 
 def _owner_of(error: CloudError) -> str:
-    return owner.ACCOUNT if isinstance(error, CloudAuthError) else owner.CLOUD
+    if isinstance(error, CloudAuthError) and not isinstance(error, CloudTokenRefused):
+        return owner.ACCOUNT
+    return owner.CLOUD

@@ -95,6 +95,14 @@
     if (liveText.textContent !== text) liveText.textContent = text;
   };
 
+  // While ZooKeeper is away, the service answers with the last known state: that is not live.
+  const tellFound = () => {
+    const away = content.querySelector("[data-key=away], [data-key=unread]");
+    const old = away?.querySelector("time[data-at]");
+    if (!away) tell("", `live, ${clock(known)}`);
+    else tell("lost", old ? `state of ${clock(Number(old.dataset.at) * 1000)}` : "nothing is known yet");
+  };
+
   let next = 0;
   const tellLost = () => tell("lost", `no answer since ${clock(known)}, next try in ${span((next - Date.now()) / 1000)}`);
 
@@ -127,7 +135,7 @@
       if (date && Math.abs(date - Date.now()) > 5000) skew = date - Date.now(); else skew = 0;
       failures = 0;
       known = Date.now();
-      if (paused) tell("paused", `paused at ${clock(known)}`); else tell("", `live, ${clock(known)}`);
+      if (paused) tell("paused", `paused at ${clock(known)}`); else tellFound();
       say();
       tick();
       plan(EVERY);
@@ -183,7 +191,7 @@
 
   document.documentElement.classList.add("scripted");
   live.hidden = false;
-  tell("", `live, ${clock(known)}`);
+  tellFound();
   say();
   setInterval(tick, 1000);
   plan(EVERY);

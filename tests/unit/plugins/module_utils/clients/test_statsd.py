@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import threading
 
@@ -88,6 +89,40 @@ def test_a_look_up_that_hangs_or_fails_holds_nobody_up():
     hangs.set()
     sink.close()
     assert calls == [("gone.example", 8125, False)]
+
+
+def test_a_host_that_cannot_be_resolved_is_told_once_until_it_is(monkeypatch):
+    """Nobody waits for it; what was noted meanwhile is sent as soon as the name is known."""
+    monkeypatch.setattr(room, "RETRY", 0.0)
+    told: list[str] = []
+    sent, known, tried = threading.Event(), threading.Event(), threading.Semaphore(0)
+
+    class Client:
+        def pipeline(self):
+            sent.set()
+            return contextlib.nullcontext(self)
+
+        def incr(self, name, count):
+            assert (name, count) == ("a", 1)
+
+        def close(self):
+            return None
+
+    def make(host, port):
+        tried.release()
+        if not known.is_set():
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        return Client()
+
+    with Statsd("gone.example", make=make, tell=told.append) as sink:
+        sink.incr("a")
+        for _turn in range(3):
+            assert tried.acquire(timeout=30)
+        assert sink.wanted and sink.problem in told
+        known.set()
+        assert sent.wait(30) and sink.problem is None
+    (problem,) = told
+    assert "'gone.example' of STATSD_HOST cannot be resolved (Name or service not known)" in problem
 
 
 @given(st.text())

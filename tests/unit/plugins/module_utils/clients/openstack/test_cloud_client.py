@@ -17,6 +17,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors impo
     CloudNotFound,
     CloudQuotaRefused,
     CloudRefused,
+    CloudTokenRefused,
     CloudUnavailable,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import Resources
@@ -482,6 +483,7 @@ def test_a_service_that_refuses_a_new_token_is_told_and_not_the_password(cloud, 
         make_client().limits()
     assert "keystone accepts the login of entry 'east'" in str(caught.value)
     assert "nova refuses its token" in str(caught.value)
+    assert isinstance(caught.value, CloudTokenRefused), "the account is right"
     assert cloud.tokens == 2
 
 

@@ -13,6 +13,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack
     innermost_words,
     unreached,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudUnavailable
 
 LOGIN = "https://hans:geheim@cloud.example:5000/v3"
 KEYSTONE = "https://cloud.example:5000/v3/auth/tokens"
@@ -131,3 +132,11 @@ def test_a_login_in_the_address_is_never_told(url: str):
 )
 def test_of_what_the_libraries_say_the_cause_is_told_alone(problem, words):
     assert innermost_words(problem) == words
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_page_instead_of_keystones_answer_is_no_refused_account(cloud, make_client, status) -> None:
+    page = "<html><head><title>Squid</title></head><body>Access denied</body></html>"
+    cloud.on("POST", "/v3/auth/tokens", (status, page))
+    with pytest.raises(CloudUnavailable, match=f"answered with {status} by a page.+check auth_url of entry 'east'"):
+        make_client().limits()

@@ -62,6 +62,21 @@ def test_a_wrong_clock_of_the_host_is_written_when_it_was_heard_twice():
     assert found == [0, 0, 0, 0, 62, 62, 0]
 
 
+def test_why_metrics_are_not_sent_is_written_at_once_and_bounded(keeper):
+    why: list[str | None] = [None]
+    beat = Heartbeat(keeper.store(), "launcher", unsent=lambda: why[0])
+    beat.step(100.0)
+    (name,) = keeper.store().own.children(HEARTBEATS)
+    assert (keeper.document(f"{FOLDER}/{name}") or {})["unsent_metrics"] == ""
+    why[0] = "no such host" + "x" * 10_000
+    beat.step(101.0)
+    told = (keeper.document(f"{FOLDER}/{name}") or {})["unsent_metrics"]
+    assert told.startswith("no such host") and len(told) == 500
+    why[0] = None
+    beat.step(102.0)
+    assert (keeper.document(f"{FOLDER}/{name}") or {})["unsent_metrics"] == ""
+
+
 def test_each_cycle_has_its_own_and_it_goes_with_the_cycle(keeper):
     one, other = Heartbeat(keeper.store(), "launcher"), Heartbeat(keeper.store(), "launcher")
     one.step(100.0, ["east"])

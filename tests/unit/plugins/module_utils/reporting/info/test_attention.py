@@ -242,7 +242,6 @@ NO_TROUBLE = {
     "What a cycle is doing",
     "Lines for programs",
     "The result of a cycle",
-    "Metrics",
 }
 """Sections about work, and about troubles that are told where they happen and not on the first screen."""
 

@@ -266,6 +266,19 @@ TRIAL = {
         "timedatectl status",
         {f"{paths.OWN}/heartbeats/l-0": {"hostname": "launcher1", "cycle": "launcher", "clock_ahead": -3725}},
     ),
+    "the name of statsd has a typing error": Trouble(
+        "metrics",
+        ("launcher1", "the host 'statsd.exmaple' of STATSD_HOST cannot be resolved"),
+        "correct STATSD_HOST in the environment",
+        "systemctl show nodepool-launcher --property Environment",
+        {
+            f"{paths.OWN}/heartbeats/l-0": {
+                "hostname": "launcher1",
+                "cycle": "launcher",
+                "unsent_metrics": "statsd: the host 'statsd.exmaple' of STATSD_HOST cannot be resolved (Name unknown)",
+            }
+        },
+    ),
     "the other launcher's host is gone": Trouble(
         "no-standby",
         ("cloud-fra", "no other launcher has stood by for it for 40 min"),

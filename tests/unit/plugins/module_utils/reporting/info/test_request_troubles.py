@@ -64,6 +64,13 @@ def full(number: int, **figures: Any) -> dict[str, Any]:
     return request(number, "requested", **{**why, "text": "1 instance needed, 0 left in west/main", **figures})
 
 
+def test_an_owner_is_told_once_and_a_requestor_that_asks_for_too_much_has_its_remedy() -> None:
+    (row,) = told(failed(1, "west/main: launches failed: no ssh [owner: image]"))
+    assert row["owner"] == "image" and row["text"].endswith("launches failed: no ssh")
+    (row,) = told(failed(1, "3 instances needed, west/main can never hold more than 2", owner="request"))
+    assert row["remedy"].startswith("have its requestor ask for less, or raise the limit that is named")
+
+
 def test_failed_launches_are_counted_by_the_nodes_that_failed() -> None:
     said = "west/main: launches failed: ssh did not answer"
     documents: dict[str, Any] = {}

@@ -8,6 +8,7 @@ from __future__ import annotations
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.unused_files import (
     ROOT,
     problems_by_cycle,
+    unsent_metrics,
     unused_files,
     wrong_clocks,
 )
@@ -43,6 +44,16 @@ def test_one_cycle_uses_the_previous_configuration():
 
 def test_nothing_to_tell():
     assert unused_files(reading_of({f"{ROOT}/a-0": {"hostname": "a", "cycle": "launcher"}})) == []
+
+
+def test_why_metrics_of_a_host_are_lost_is_told_once_for_each_host():
+    told: dict[str, list[object]] = {"a": ["", "no such host", "no such port"], "b": ["", None], "c": ["gone"]}
+    beats = {
+        f"{ROOT}/{host}-{number}": {"hostname": host, "cycle": "launcher", "unsent_metrics": why}
+        for host, values in told.items()
+        for number, why in enumerate(values)
+    }
+    assert unsent_metrics(reading_of(beats)) == {"a": "no such host", "c": "gone"}
 
 
 def test_the_largest_error_of_the_clock_of_each_host_is_told():

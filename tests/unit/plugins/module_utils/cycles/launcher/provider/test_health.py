@@ -14,6 +14,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.moving 
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.api_timeouts import LONGEST_ABSENCE, ApiTimeouts
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
     CloudQuotaRefused,
+    CloudTokenRefused,
     CloudUnavailable,
 )
 
@@ -79,6 +80,22 @@ def test_since_when_nova_or_keystone_is_away():
     assert one.core_away_since is None
     one.heard(CloudUnavailable("503", status=503, call="GET /flavors/detail"), 15.0)
     assert one.core_away_since == 10.0, "the same trouble"
+
+
+def test_a_service_that_launches_need_is_named_as_its_calls_do_not_name_it():
+    one = health()
+    one.heard(CloudUnavailable("GET /images: 503", status=503, call="GET /images"), 5.0)
+    named = "provider east: glance is in trouble: GET /images: 503"
+    reason = one.away("glance")
+    assert reason is not None and reason.text() == named
+    assert one.document(6.0)["text"] == named
+    assert one.document(6.0)["owner"] == "cloud"
+
+
+def test_tokens_that_nova_does_not_accept_are_not_the_accounts_fault():
+    one = health()
+    one.heard(CloudTokenRefused("nova refuses its token", status=401, call="GET /limits"), 5.0)
+    assert one.document(6.0)["owner"] == "cloud"
 
 
 def test_a_kind_of_call_fails_until_it_works_although_others_of_its_service_do():

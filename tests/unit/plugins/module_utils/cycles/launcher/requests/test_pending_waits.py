@@ -130,6 +130,22 @@ def test_a_create_without_an_answer_is_told_and_forgotten_with_the_answer():
         assert reason(world, request) == {}
 
 
+def test_a_server_that_is_long_in_build_is_told_until_it_is_active():
+    with World(one_provider()) as world:
+        world.clouds["east"].timing = Timing(boot=(400.0, 1.0))
+        world.start()
+        request = world.request("small")
+        world.run(100)
+        assert launch(world, request)["phase"] == "booting" and reason(world, request) == {}
+        world.run(60)
+        told = reason(world, request)
+        assert (told["code"], told["where"], told["owner"]) == ("slow-boot", "east/main", "cloud")
+        assert f"server {launch(world, request)['server_id']} is not ACTIVE yet" in told["text"]
+        assert world.run(600, until=lambda: world.state(request) == "fulfilled")
+        world.run(11)
+        assert reason(world, request) == {}
+
+
 def test_an_attempt_that_failed_is_told_until_the_next_one_is_accepted():
     with World(one_provider()) as world:
         fates = iter([Fate("ERROR", "libvirt exploded", 1.0), Fate("ERROR", "libvirt exploded", 1.0)])
