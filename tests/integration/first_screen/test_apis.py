@@ -34,8 +34,9 @@ def nothing_answers(site: Site) -> None:
     site.requestor.ask("small")
 
 
-def a_proxy_answers(site: Site) -> None:
-    site.cloud.fault("*", "status", status=403, page=PAGE)
+def a_proxy_answers_the_login(site: Site) -> None:
+    site.cloud.fault("POST /auth/tokens", "status", status=403, page=PAGE)
+    site.cloud.revoke_tokens()
     site.requestor.ask("small")
 
 
@@ -92,7 +93,7 @@ def some_calls_have_failed(site: Site) -> None:
 TROUBLES: dict[Callable[[Site], None], Trouble] = {
     all_answers_are_503: Trouble(("one", "503", "[owner: cloud]"), "tell the operators of the cloud"),
     nothing_answers: Trouble(("one", "no answer", "[owner: cloud]"), "tell the operators of the cloud"),
-    a_proxy_answers: Trouble(
+    a_proxy_answers_the_login: Trouble(
         ("POST /auth/tokens", "Squid", "proxies on the way", "[owner: cloud]"), "tell the operators"
     ),
     the_answers_are_no_json: Trouble(("one", "is not JSON", "[owner: cloud]"), "tell the operators of the cloud"),

@@ -62,11 +62,6 @@ def no_volume_is_left(site: Site) -> None:
     ask_long_ago(site)
 
 
-def no_volume_is_left_although_the_limits_say_so(site: Site) -> None:
-    site.cloud.fault(CREATE, "error_quota", seconds=0.0, resources=["volumes"])
-    site.requestor.ask("small")
-
-
 def no_port_is_left(site: Site) -> None:
     site.cloud.fault(CREATE, "quota", resources=["ports"])
     site.requestor.ask("small")
@@ -115,9 +110,6 @@ TROUBLES: dict[Callable[[Site], None], Trouble] = {
     ),
     no_volume_is_left: Trouble(
         ("1 volume needed, one can never hold more than 0", "[owner: request]"), "raise the limit", begin=with_volumes
-    ),
-    no_volume_is_left_although_the_limits_say_so: Trouble(
-        ("one/main", "frozen", "volumes"), "end it by hand after the limit was raised", begin=with_volumes
     ),
     no_port_is_left: Trouble(("one/main", "frozen", "ports"), "end it by hand after the limit was raised"),
     the_quota_is_one_server: Trouble(
