@@ -18,6 +18,8 @@ CALL_FAULTS = frozenset(
 )
 # What happens to a server that an accepted POST /servers makes.
 SERVER_FAULTS = frozenset({"stuck_build", "error", "error_quota", "no_address", "unreachable", "ghost"})
+LATE_RESOURCES = frozenset({"instances", "cores", "ram"})
+"""What nova counts again when it writes a server down; cinder's and neutron's quotas are faults of the build."""
 # What happens to a DELETE /servers/{id} that is answered with 204.
 DELETE_FAULTS = frozenset({"lost_delete"})
 ALL_FAULTS = CALL_FAULTS | SERVER_FAULTS | DELETE_FAULTS
@@ -89,6 +91,8 @@ class Faults:
             raise ValueError("probability must be above 0 and at most 1")
         if lasts is not None:
             until = now + float(lasts)
+        if fault == "error_quota" and not LATE_RESOURCES.issuperset(options.get("resources") or ()):
+            raise ValueError(f"resources of error_quota must be among {', '.join(sorted(LATE_RESOURCES))}")
         rule = Rule(
             next(self._ids),
             kind,

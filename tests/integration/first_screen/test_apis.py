@@ -34,6 +34,11 @@ def nothing_answers(site: Site) -> None:
     site.requestor.ask("small")
 
 
+def a_proxy_answers(site: Site) -> None:
+    site.cloud.fault("*", "status", status=403, page=PAGE)
+    site.requestor.ask("small")
+
+
 def a_proxy_answers_the_login(site: Site) -> None:
     site.cloud.fault("POST /auth/tokens", "status", status=403, page=PAGE)
     site.cloud.revoke_tokens()
@@ -93,6 +98,7 @@ def some_calls_have_failed(site: Site) -> None:
 TROUBLES: dict[Callable[[Site], None], Trouble] = {
     all_answers_are_503: Trouble(("one", "503", "[owner: cloud]"), "tell the operators of the cloud"),
     nothing_answers: Trouble(("one", "no answer", "[owner: cloud]"), "tell the operators of the cloud"),
+    a_proxy_answers: Trouble(("one", "by a page, so not by", "Squid", "[owner: cloud]"), "tell the operators"),
     a_proxy_answers_the_login: Trouble(
         ("POST /auth/tokens", "Squid", "proxies on the way", "[owner: cloud]"), "tell the operators"
     ),

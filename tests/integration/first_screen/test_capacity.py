@@ -15,6 +15,10 @@ from tests.support.launcher_case import Site, label, pool, provider
 CREATE = "POST /servers"
 QUOTA = "Quota exceeded for instances: Requested 1, but already used 10 of 10 instances"
 NO_HOST = "No valid host was found."
+VOLUMES = (
+    "Build of instance 1b9f2f6e-9f5d-4f0a-8d51-0c3f6c6ce0aa aborted: VolumeLimitExceeded: Maximum number of volumes"
+    " allowed (10) exceeded for quota 'volumes'."
+)
 
 
 def the_quota_is_lower_than_its_limits_say(site: Site) -> None:
@@ -60,6 +64,11 @@ def with_volumes(site: Site) -> None:
 def no_volume_is_left(site: Site) -> None:
     site.cloud.quota(volumes=0)
     ask_long_ago(site)
+
+
+def cinder_refuses_a_volume_in_a_build(site: Site) -> None:
+    site.cloud.fault(CREATE, "error", seconds=0.0, message=VOLUMES)
+    site.requestor.ask("small")
 
 
 def no_port_is_left(site: Site) -> None:
@@ -110,6 +119,9 @@ TROUBLES: dict[Callable[[Site], None], Trouble] = {
     ),
     no_volume_is_left: Trouble(
         ("1 volume needed, one can never hold more than 0", "[owner: request]"), "raise the limit", begin=with_volumes
+    ),
+    cinder_refuses_a_volume_in_a_build: Trouble(
+        ("one/main", "frozen", "volumes"), "end it by hand after the limit was raised", begin=with_volumes
     ),
     no_port_is_left: Trouble(("one/main", "frozen", "ports"), "end it by hand after the limit was raised"),
     the_quota_is_one_server: Trouble(

@@ -102,3 +102,9 @@ def test_nonsense_is_refused(faults, document):
 def test_a_rule_may_be_for_servers_of_one_image(faults):
     faults.add({"kind": KIND, "fault": "unreachable", "image": "image-2"}, 0.0)
     assert [bool(faults.strike(KIND, 0.0, "x", image)) for image in ("image-1", "image-2", "")] == [False, True, False]
+
+
+def test_nova_counts_no_volumes_when_it_writes_a_server_down(faults):
+    with pytest.raises(ValueError, match="must be among cores, instances, ram"):
+        faults.add({"kind": KIND, "fault": "error_quota", "resources": ["volumes"]}, 0.0)
+    faults.add({"kind": KIND, "fault": "error_quota", "resources": ["cores", "ram"]}, 0.0)

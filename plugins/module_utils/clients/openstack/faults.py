@@ -25,6 +25,7 @@ from ...model.errors import (
     CloudUnavailable,
 )
 from .error_type import error_type
+from .hops import is_page
 from .quota import (
     is_quota_text,
     quota_resources,
@@ -107,6 +108,7 @@ def message_of(body: str, secrets: Iterable[str] = ()) -> str:
     return clean(text, secrets)
 
 
+_WAY = ": check the proxies on the way to the cloud, and its endpoints"
 _TOO_FAST = re.compile(r"overlimit|rate.?limit|too many requests", re.IGNORECASE)
 
 
@@ -149,6 +151,11 @@ def proxy_of(status: int, headers: Mapping[str, str]) -> str:
     )
 
 
+def _is_foreign(call: str, body: str) -> bool:
+    """Return True for a page of HTML in the place of an answer of nova, neutron or cinder; glance refuses by pages."""
+    return is_page(body) and service_of(call) != "glance"
+
+
 def changes_something(method: str) -> bool:
     """Return True for a method whose call may have taken effect although it had no good answer."""
     return method.upper() not in ("GET", "HEAD", "OPTIONS")
@@ -179,6 +186,11 @@ def error_from_answer(
     changing = changes_something(call.split(" ", 1)[0])
     if status == 401:
         return CloudAuthError(message, **context)
+    if status == 403 and not changing and (hop or _is_foreign(call, body)):
+        # Only a service could say something about the account.
+        page = "" if hop else f" by a page, so not by {service_of(call)} but by what stands before it"
+        what = f"was answered with {status}{hop}{page}" + (f" ({told})" if told else "") + ("" if hop else _WAY)
+        return error_without_answer(provider=provider, call=call, what=what, sent=True, secrets=secrets)
     if status >= 500 or status in (407, 408, 425, 429) or status < 400:
         return CloudUnavailable(message, unclear=changing and (status >= 500 or status < 400), **context)
     if status in (400, 403, 409, 413) and changing and is_quota_text(said):

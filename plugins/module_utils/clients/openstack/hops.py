@@ -56,7 +56,7 @@ _DOMAINS = {
 
 
 def is_page(body: str) -> bool:
-    """Return True for a page of HTML: keystone refuses a login in JSON, so a proxy has answered."""
+    """Return True for a page of HTML: keystone, nova, neutron and cinder refuse in JSON, so a proxy has answered."""
     return body.lstrip()[:1] == "<"
 
 

@@ -93,6 +93,25 @@ def test_a_listing_is_never_refused_for_quota() -> None:
     assert error(403, NOVA_QUOTA, "GET /servers/detail").__class__ is CloudRefused
 
 
+SQUID = "<html><head><title>ERROR</title></head><body><p>Access Denied.</p></body></html>"
+
+
+@pytest.mark.parametrize("call", ["GET /servers/detail", "GET /networks", "GET /volume/limits"])
+def test_a_page_that_forbids_to_read_is_of_what_stands_before_the_service(call: str) -> None:
+    """nova, neutron and cinder refuse in JSON: the account is not to blame."""
+    made = error(403, SQUID, call)
+    assert made.__class__ is CloudUnavailable and made.status is None and not made.unclear
+    assert "was answered with 403 by a page, so not by " in str(made) and "Access Denied" in str(made)
+    assert "check the proxies on the way to the cloud" in str(made)
+
+
+def test_a_page_of_glance_and_a_refused_change_are_taken_at_their_word() -> None:
+    """glance refuses by pages itself. A page that refuses a create may be about what is sent."""
+    for call in ("GET /images", "POST /servers"):
+        made = error(403, SQUID, call)
+        assert made.__class__ is CloudRefused and made.status == 403
+
+
 @pytest.mark.parametrize(
     ("status", "call", "unclear"),
     [
