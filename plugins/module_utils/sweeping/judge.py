@@ -15,6 +15,8 @@ from .candidate import LeakCandidate, Ownership
 
 FORGOTTEN_AFTER = 7 * 86400.0
 """Seconds after which a sighting is dropped when its kind is not looked for any more."""
+STUCK_AFTER = 3
+"""Attempts from which a thing that still exists counts as what cannot be deleted."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 60.0, 3600.0
 
 

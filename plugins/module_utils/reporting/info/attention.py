@@ -20,6 +20,7 @@ from ...model.owner import CLOUD
 from ...model.request import RequestState
 from .build_figures import figures_of_failures
 from .causes import BAD, CAUSES, UNTOLD, aside, row_about
+from .leak_rows import leak_rows, undeletable
 from .providers import PROVIDERS
 from .request_troubles import request_troubles, with_requests
 from .unused_files import unsent_metrics, unused_files, wrong_clocks
@@ -59,7 +60,7 @@ def attention(
         *_of_files(reading, file_problems),
         *_of_clocks(reading),
         *_of_metrics(reading),
-        *_of_providers(reading, rows_of.providers, rows_of.requests),
+        *_of_providers(reading, rows_of.providers, rows_of.requests, undeletable(leak_rows(reading, now))),
         *_wasted(reading, rows_of.providers, now),
         *_of_labels(rows_of.labels, rows_of.providers),
         *_of_images(rows_of.images),
@@ -106,7 +107,7 @@ def _of_metrics(reading: TreeReading) -> Iterator[dict[str, Any]]:
         yield row_about("metrics", host, told, subject=host)
 
 
-def _of_providers(reading: TreeReading, providers: Rows, requests: Rows) -> Iterator[dict[str, Any]]:
+def _of_providers(reading: TreeReading, providers: Rows, requests: Rows, leaks: Rows) -> Iterator[dict[str, Any]]:
     for row in providers:
         name = row["name"]
         if row["by_commands"]:
@@ -135,10 +136,12 @@ def _of_providers(reading: TreeReading, providers: Rows, requests: Rows) -> Iter
             figures = figures_of_failures(reading, item["image"], name, of_image=False)
             told = f"{item['image']} with {item['flavor']} {failed}{aside(figures)}: {item['text'] or UNTOLD}"
             yield row_about("breaker", name, told, ends_in=item["ends_in"], provider=name)
-        if row["stuck"]:
-            longest = max((item["age"] or 0.0 for item in row["stuck"]), default=None)
-            told = f"{amount(len(row['stuck']), 'deletion')} stuck: {row['stuck'][0]['answer'] or UNTOLD}"
-            yield row_about("stuck", name, told, age=longest, count=len(row["stuck"]), provider=name)
+        stuck = [*row["stuck"], *(leak for leak in leaks if leak["provider"] == name)]
+        if stuck:
+            longest = max(item["age"] or 0.0 for item in stuck)
+            first = f"{stuck[0]['what']}: " if "what" in stuck[0] else ""
+            told = f"{amount(len(stuck), 'deletion')} stuck: {first}{stuck[0]['answer'] or UNTOLD}"
+            yield row_about("stuck", name, told, age=longest, count=len(stuck), provider=name)
         for problem in row["problems"]:
             yield row_about("record", name, f"the record of the provider cannot be used: {problem}", provider=name)
 

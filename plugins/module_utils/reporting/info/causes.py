@@ -135,7 +135,7 @@ CAUSES: Mapping[str, Cause] = {
     "min-ready": Cause(WARN, "check that the clouds have what the label needs", _CHECK, "Ready nodes"),
     "stuck": Cause(
         WARN,
-        "ask the operators of the cloud to delete the servers",
+        "ask the operators of the cloud to delete them",
         ("nodepoolctl", "list", "--state", "deleting"),
         "A server that is not deleted",
     ),

@@ -26,11 +26,11 @@ from ...model.stored import BadDocument
 from ...reporting.info.causes import UNTOLD
 from ...reporting.info.explain import explanation
 from ...reporting.info.image_list import image_rows
+from ...reporting.info.leak_rows import leak_rows
 from ...reporting.info.lease_rows import lease_rows
 from ...reporting.info.providers import provider_rows
 from ...reporting.info.request_rows import request_rows
 from ...reporting.info.unused_files import unused_files
-from ..page.troubles import leak_rows
 
 Rows = Sequence[Mapping[str, Any]]
 Key = tuple[str, str]

@@ -23,12 +23,13 @@ from ...reporting.info.causes import BAD
 from ...reporting.info.fields import age, known_state
 from ...reporting.info.image_list import image_rows
 from ...reporting.info.labels import label_rows
+from ...reporting.info.leak_rows import leak_rows
 from ...reporting.info.node_rows import ageless_row
 from ...reporting.info.providers import provider_rows
 from ...reporting.info.request_rows import request_rows
 from ...reporting.info.usage_budgets import budget_rows
 from .cloud_waits import oldest_waits
-from .troubles import failures, leak_rows, odd_rows, stuck_rows, troubles
+from .troubles import failures, odd_rows, stuck_rows, troubles
 
 Row = Mapping[str, Any]
 MOST = 15

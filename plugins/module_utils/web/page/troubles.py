@@ -10,10 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from ...clients.zookeeper.link import paths
 from ...clients.zookeeper.tree_reading import Found, TreeReading
-from ...model import own_tree
-from ...model.documents import mapping, seconds, text, whole
+from ...model.documents import seconds, text
 from ...model.request import RequestState
 from ...reporting.info.causes import BAD, UNTOLD, WARN
 from ...reporting.info.explain import DECLINES, LAUNCHES
@@ -21,7 +19,6 @@ from ...reporting.info.fields import age
 
 MANUAL = "https://github.com/stackci/ansible-collection-nodepool/blob/main/docs/operating.md"
 """The manual for operators, which the service does not have itself."""
-SIGHTINGS = paths.own(own_tree.SIGHTINGS)
 Rows = Sequence[Mapping[str, Any]]
 
 
@@ -169,24 +166,6 @@ def stuck_rows(providers: Rows) -> list[dict[str, Any]]:
         for row in providers
         for item in row["stuck"]
     ]
-    return sorted(rows, key=lambda row: -(row["age"] or 0.0))
-
-
-def leak_rows(reading: TreeReading, now: float) -> list[dict[str, Any]]:
-    """Return what leaked according to the stored sightings, the oldest first, without foreign things."""
-    rows = []
-    for found in reading.below(SIGHTINGS):
-        for key, item in (mapping(found.document.get("seen")) or {}).items():
-            document = mapping(item) or {}
-            rows.append(
-                {
-                    "provider": found.name,
-                    "what": key.replace("/", " ", 1),
-                    "age": age(seconds(document.get("first")), now),
-                    "tries": whole(document.get("tries")) or 0,
-                    "answer": text(document.get("answer")),
-                }
-            )
     return sorted(rows, key=lambda row: -(row["age"] or 0.0))
 
 

@@ -17,12 +17,12 @@ from ....clients.zookeeper.locks import Held
 from ....model.config.types import Provider
 from ....model.lines import Line
 from ....sweeping.candidate import Kind, LeakCandidate
-from ....sweeping.judge import Judgement, Rules
+from ....sweeping.judge import STUCK_AFTER, Judgement, Rules
 from ..context.context import Context
 from ..context.sweep_memory import SweepMemory, expire_tombstones
 from ..provider.actor import ProviderActor
 from ..provider.server_list import Listing
-from ..removals.removals import STUCK_AFTER, Removals
+from ..removals.removals import Removals
 from .provider_sweep import ProviderSweep
 from .tree_sweep import TreeSweep
 

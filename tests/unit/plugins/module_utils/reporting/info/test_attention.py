@@ -279,3 +279,16 @@ def test_the_manual_has_a_row_and_a_section_for_each_cause():
     assert [row[0] for row in rows] == [f"`{cause}`" for cause in CAUSES]
     for row, cause in zip(rows, CAUSES.values(), strict=True):
         assert row[2].startswith(cause.remedy) and row[2].endswith(f"[{cause.section}]({anchors[cause.section]})")
+
+
+def test_leaks_that_cannot_be_deleted_are_stuck_deletions_of_their_provider():
+    answer = "409 Conflict: Port 9c0a has a fault"
+    seen = {
+        "port/9c0a": {"first": NOW - 700, "tries": 4, "answer": answer},
+        "volume/77": {"first": NOW - 600, "tries": 3, "answer": "400 in use"},
+        "port/new": {"first": NOW - 60, "tries": 1, "answer": answer},
+    }
+    rows = busy({f"{paths.OWN}/sightings/cloud-fra": {"seen": seen}})
+    (row,) = (row for row in rows if row["cause"] == "stuck" and row["where"] == "cloud-fra")
+    assert (row["count"], row["age"]) == (2, 700.0)
+    assert row["text"] == f"2 deletions stuck: port 9c0a: {answer}"

@@ -361,7 +361,7 @@ TRIAL = {
     "a server cannot be deleted": Trouble(
         "stuck",
         ("cloud-fra", "1 deletion stuck: 409 Conflict"),
-        "ask the operators of the cloud to delete the servers",
+        "ask the operators of the cloud to delete them",
         "nodepoolctl list --state deleting",
         {
             f"{paths.OWN}/stuck/s-1": {

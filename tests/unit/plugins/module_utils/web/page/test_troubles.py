@@ -18,7 +18,6 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.re
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.page.troubles import (
     MANUAL,
     failures,
-    leak_rows,
     stuck_rows,
     troubles,
 )
@@ -86,16 +85,7 @@ def test_the_failures_of_a_launch_are_told_by_the_last_one():
     assert (row["text"], row["provider"]) == ("attempt 2: b (the last of 2)", "west")
 
 
-def test_leaks_and_stuck_deletions_with_the_oldest_first():
+def test_stuck_deletions():
     reading = reading_of(busy_tree.documents(NOW))
-    assert [(row["what"], row["age"]) for row in leak_rows(reading, NOW)] == [
-        ("floating-ip 2f1be1a1-9a37-4f4b-9f40-3a7d7f1f2f10", 4000.0),
-        ("port 9c0a", 1200.0),
-    ]
     (row,) = stuck_rows(provider_rows(CONFIG, reading, NOW))
     assert row["what"].startswith("server 5d2f6f0c") and "powering-on" in row["answer"] and row["tries"] == 7
-
-
-def test_odd_sightings_are_no_leaks():
-    reading = reading_of({"/nodepool/stackci/sightings/west": {"seen": 7}, "/nodepool/stackci/sightings/east": b"x"})
-    assert leak_rows(reading, NOW) == []
