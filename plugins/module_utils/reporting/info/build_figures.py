@@ -50,7 +50,9 @@ def trouble_with(reading: TreeReading, image: str, build_id: str, provider: str,
     """Return the figures of a build of which launches failed lately, and why it is not used; "" for a good one."""
     counts = counts_at(reading, provider)
     recent, verdict = counts.of(image, build_id).recent, verdict_on(reading, image, build_id)
-    parts = [sentence(image, build_id, provider, counts)] if any(one.end == OF_IMAGE for one in recent) else []
+    fell_back = not verdict.state and provider in verdict.fallen_back  # its reason has the figures
+    failed = not fell_back and any(one.end == OF_IMAGE for one in recent)
+    parts = [sentence(image, build_id, provider, counts)] if failed else []
     if not verdict.is_used(now, provider):
         parts.append(f"{image} build {build_id} at {provider}: {verdict.text(now, provider)}")
     return "; ".join(filter(None, parts))
