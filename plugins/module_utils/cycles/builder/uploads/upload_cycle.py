@@ -113,8 +113,10 @@ def run_uploads(
         check_files(context.images_dir, begun.store, site_of(begun.store, create=True), write=True)
         context.check_choice()
         sink = begun.sink if begun.sink.wanted else None
-        ticks, unsent = clock or SteadyClock(), lambda: begun.sink.problem
-        return UploadsCycle(context, begun.watch, stop or Stop(), progress, ticks, sink, unsent).run()
+        ticks = clock or SteadyClock()
+        return UploadsCycle(
+            context, begun.watch, stop or Stop(), progress, ticks, sink, lambda: begun.sink.problem
+        ).run()
 
 
 class UploadsCycle(Work):

@@ -49,6 +49,7 @@ class ActingProviders:
     :param host: the host of this cycle, by which the launchers of the tree know each other.
     :param stock: Nodepool's launchers: a provider on which one of them works is not drained.
     :param stays: False for a cycle that ends when a wish is fulfilled.
+    :param wanted_elsewhere: tells whether a launcher of another host has a provider in its configuration.
     :raises CloudAuthError: no provider can have a client.
     """
 
@@ -63,8 +64,10 @@ class ActingProviders:
         stock: StockLaunchers | None = None,
         *,
         stays: bool = True,
+        wanted_elsewhere: Callable[[str], bool] = lambda name: False,
     ) -> None:
         self._context = context
+        self._wanted_elsewhere = wanted_elsewhere
         self._ownership = ownership
         self._chosen = chosen
         self._make = make
@@ -261,7 +264,7 @@ class ActingProviders:
         """Begin to drain providers that were removed from this configuration while no cycle ran."""
         own, config = self._context.store.own, self._context.config
         for name in sorted({node.provider for node in nodes if node.provider} - set(config.providers)):
-            if self._is_left_to_others(name):
+            if self._is_left_to_others(name) or self._wanted_elsewhere(name):
                 continue
             known = own.understood(f"{PROVIDERS}/{name}", checked_connection) or {}
             if known.get("config") == self._origin and "cloud" in known and own.get(f"{DRAIN}/{name}") is None:
@@ -273,7 +276,7 @@ class ActingProviders:
         configured = self._configured.get(name)
         if configured is None and name in self._context.config.providers:
             return False
-        over = left == 0 or self._is_left_to_others(name)
+        over = left == 0 or self._is_left_to_others(name) or (configured is None and self._wanted_elsewhere(name))
         if document is not None and (over or self._is_back(name, configured, document)):
             own.delete(f"{DRAIN}/{name}")
             document = None

@@ -92,6 +92,11 @@ class Assignments:
         """Return True if a launcher on another host could act for the provider."""
         return any(provider in one.wants for host, one in self._hosts.items() if host != self._live.host)
 
+    def wanted_elsewhere(self, provider: str) -> bool:
+        """Return True if a launcher of another host that stays can act for the provider now."""
+        hosts = self._live.hosts().values()
+        return any(one.stays and provider in one.wants for one in hosts if one.host != self._live.host)
+
     def follow(self, wants: Collection[str], now: float, *, ready: bool, ends_at: float = float("inf")) -> None:
         """Register this cycle, and compute who must act; called once per pass.
 

@@ -56,10 +56,18 @@ class Takeover:
         self._registry = Registry(context.store, context.config, context.site)
         origin = self._registry.origin
         stock = self.stock = StockLaunchers(context.store)
-        self._acting_providers = ActingProviders(
-            context, self._locks, chosen, client, origin, here.host, stock, stays=here.stays
-        )
         self.assignments = Assignments(context.store, here, context.account.say, stock, shares=registers)
+        self._acting_providers = ActingProviders(
+            context,
+            self._locks,
+            chosen,
+            client,
+            origin,
+            here.host,
+            stock,
+            stays=here.stays,
+            wanted_elsewhere=self.assignments.wanted_elsewhere,
+        )
         self._changes = self._acting_providers.changes
         self._warming = Warming(self._images_of)
         self._remarked: set[tuple[str, str]] = set()

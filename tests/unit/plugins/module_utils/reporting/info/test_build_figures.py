@@ -100,7 +100,9 @@ def test_a_build_that_is_not_used_needs_attention_and_the_one_before_is_current(
     assert (west["current"]["build_id"], west["previous"], west["unused"]) == (OLD, None, [NEW])
     rows = [item for item in attention(reading, NOW, RowsOf(images=[row])) if item["cause"] == "build-unused"]
     (told,) = rows
-    assert told["text"].count(SENTENCE) == 1 and told["command"] == "nodepoolctl restore tiny" and told["level"] == "warn"
+    assert (
+        told["text"].count(SENTENCE) == 1 and told["command"] == "nodepoolctl restore tiny" and told["level"] == "warn"
+    )
 
 
 def test_the_explanation_of_a_request_names_the_build_of_its_nodes() -> None:
