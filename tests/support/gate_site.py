@@ -70,10 +70,16 @@ class GateSite:
 
     def _builder(self) -> VirtualBuilder:
         judge = passes_unless(is_broken, self.passed)
-        return VirtualBuilder(self.world, self.folder, judge, lambda what: self.builder_dies(what))
+        return VirtualBuilder(self.world, self.folder, judge, self._strikes_builder)
 
     def _launcher(self) -> Victim:
-        return self.world.hunt(lambda number, what: self.launcher_dies(number, what))
+        return self.world.hunt(self._strikes_launcher)
+
+    def _strikes_builder(self, what: str) -> bool:
+        return self.builder_dies(what)  # which a test may set later
+
+    def _strikes_launcher(self, number: int, what: str) -> Strike | None:
+        return self.launcher_dies(number, what)
 
     def _start_again(self) -> None:
         if self.builder.died:

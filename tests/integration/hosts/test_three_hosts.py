@@ -107,6 +107,7 @@ def test_min_ready_and_the_limit_of_a_tenant_are_exact_whoever_acts(site: Site):
         waiting = [requestor.ask("small", tenant="t", provider=NAMES[number % 6]) for number in range(24)]
         hosts.start("b")
         hosts.start("c")
+        eventually(lambda: sum(requestor.state(one) == "fulfilled" for one in waiting) == 7, STARTED)
         assert served_at_most(site, waiting) == 7
         eventually(lambda: spares(site) == 5, STARTED)
 

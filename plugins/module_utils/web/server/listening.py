@@ -79,6 +79,8 @@ class Listening:
         return self
 
     def __exit__(self, *_exc_info: object) -> None:
+        if self._ending:
+            return  # its file descriptors are closed, and may belong to somebody else by now
         self._ending = True
         self._server.pull_trigger()
         self._thread.join(5.0)
