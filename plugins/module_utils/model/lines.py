@@ -74,6 +74,12 @@ def few(names: Iterable[str], noun: str, most: int = 3) -> str:
     return ", ".join(known[:most]) + (f" and {amount(rest, f'other {noun}')}" if rest > 0 else "")
 
 
+def of_provider(name: str, text: str) -> str:
+    """Return *text* with the provider in front; most errors of clouds name it themselves."""
+    named = text.startswith(tuple(f"provider {name}{mark}" for mark in (":", " ", "'")))
+    return text if named else f"provider {name}: {text}"
+
+
 def of_providers(problems: Mapping[str, str]) -> list[str]:
     """Return one sentence for each problem; providers that have the same one share it.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ..model.lines import amount
+from ..model.lines import amount, of_provider
 
 Result = Mapping[str, Any]
 
@@ -92,11 +92,14 @@ def _why(reasons: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _wrong(result: Result) -> Iterable[str]:
-    yield from (f"provider {name} is skipped: {why}" for name, why in result["left_out"].items())
+    yield from (
+        f"provider {name} is skipped: {why.removeprefix(f'provider {name}: ')}"
+        for name, why in result["left_out"].items()
+    )
     for name, health in result["health"].items():
         if health["state"] != "ok":
             text = str(health["text"])
-            yield text if text.startswith(f"provider {name}") else f"provider {name}: {text}"
+            yield of_provider(name, text)
     for pool, resources in result["freezes"].items():
         yield f"{pool}: frozen after a refused create ({', '.join(resources)})"
     for provider, broken in result["breakers"].items():

@@ -29,7 +29,7 @@ from ....imaging.due_builds import (
 )
 from ....imaging.image_snapshot import ImagesView
 from ....model.image import BuildState
-from ....model.lines import Trouble, amount
+from ....model.lines import Trouble, amount, of_provider
 from ....model.own_tree import SITE
 from ...frame.clock import SteadyClock
 from ...frame.config_warnings import config_warnings
@@ -351,7 +351,7 @@ class BuildsCycle(Work):
         formats, problems = provider_formats(self._config, self._options.clouds_config)
         for name, problem in problems.items():
             if self._format_problems.get(name) != problem:
-                self._context.say(Trouble(f"provider {name}: {problem}", provider=name))
+                self._context.say(Trouble(of_provider(name, problem), provider=name))
         self._formats, self._format_problems = formats, problems
 
     def _result(self, ended: str, seconds: float) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from ....clients.openstack.cloud_client import CloudClient
 from ....clients.openstack.clouds import Place
 from ....model.config.types import NodepoolConfig, Provider
 from ....model.errors import CloudAuthError
-from ....model.lines import Line, Trouble, amount
+from ....model.lines import Line, Trouble, amount, of_provider
 from ....model.node import Node
 from ....model.own_tree import DRAIN, PROVIDERS
 from ....model.stored import BadDocument, kind_of
@@ -82,7 +82,7 @@ class ActingProviders:
         self.problems.update({name: text for name, one in self.clients.items() if (text := one.login_problem)})
         for name, problem in self.problems.items():
             if name in self.clients:
-                context.account.say(Trouble(_about(name, problem), provider=name))
+                context.account.say(Trouble(of_provider(name, problem), provider=name))
         self.changes = 0
         self._draining: set[str] = set()
         self._unreachable: set[str] = set()
@@ -102,7 +102,7 @@ class ActingProviders:
 
     def documents(self) -> list[str]:
         """Return the problems with the settings of providers, for the module's result."""
-        return [_about(name, problem) for name, problem in sorted(self.problems.items())]
+        return [of_provider(name, problem) for name, problem in sorted(self.problems.items())]
 
     # -- a provider is taken -------------------------------------------------------------------------------------
 
@@ -153,7 +153,7 @@ class ActingProviders:
             del account.unusable[name]
         for name, problem in self.problems.items():
             if problem != before.get(name):
-                account.say(Trouble(_about(name, problem), provider=name))
+                account.say(Trouble(of_provider(name, problem), provider=name))
         self.changes += 1
 
     def _renew(self, name: str, provider: Provider, *, clouds: bool) -> None:
@@ -423,11 +423,6 @@ def _address(provider: Provider) -> tuple[str, str | None]:
 
 def _connects_like(one: Provider, two: Provider) -> bool:
     return _address(one) == _address(two) and one.rate == two.rate
-
-
-def _about(name: str, problem: str) -> str:
-    """Return a problem with the provider in front; some name it themselves."""
-    return f"provider {name}: {problem.removeprefix(f'provider {name}: ')}"
 
 
 def _added_up(counters: Iterable[CallCounters]) -> dict[str, dict[str, int]]:

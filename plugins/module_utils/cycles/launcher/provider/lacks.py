@@ -11,6 +11,7 @@ from ....clients.openstack.cloud_client import CloudClient
 from ....model import owner
 from ....model.cloud import Flavor
 from ....model.errors import CloudAuthError, CloudError, CloudUnavailable
+from ....model.lines import of_provider
 
 FEW = 3
 """Number of failed tries in a row from which a fact counts as not had."""
@@ -54,8 +55,7 @@ class Lack:
 
     def text(self, provider: str) -> str:
         """Return the sentence with the remedy."""
-        said = str(self.error)
-        said = said if said.startswith(f"provider {provider}") else f"provider {provider}: {said}"
+        said = of_provider(provider, str(self.error))
         # A refused login is told with its own remedy: neither a policy nor a setting of a pool ends it.
         refused = not isinstance(self.error, CloudAuthError)
         remedies = [_POLICY] if refused and self.owner == owner.ACCOUNT else []

@@ -12,6 +12,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines impor
     amount,
     collapsed,
     joined,
+    of_provider,
     of_providers,
     word_for,
 )
@@ -45,3 +46,9 @@ def test_providers_with_the_same_problem_share_a_sentence():
     assert of_providers(problems) == ["providers a, b: no clouds.yaml", "provider c: no entry 'c'"]
     many = {name: f"provider {name}: no clouds.yaml" for name in "abcde"}
     assert of_providers(many) == ["providers a, b, c and 2 other providers: no clouds.yaml"]
+
+
+def test_a_text_names_its_provider_once():
+    assert of_provider("east", "no answer") == "provider east: no answer"
+    assert of_provider("east", "provider east: no answer") == "provider east: no answer"
+    assert of_provider("east", "provider easter: no answer") == "provider east: provider easter: no answer"

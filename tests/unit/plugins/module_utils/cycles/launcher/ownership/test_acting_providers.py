@@ -10,10 +10,8 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link import paths
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.config_watch import LOOK_EVERY
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Network
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.own_tree import LIVE_LAUNCHERS
 from tests.support.world import Cycle, World, label, provider_document, site
 
 SOON = 5.0
@@ -328,32 +326,6 @@ def test_a_provider_that_moved_to_another_launcher_is_left_to_it(world):
     assert world.run(60, lambda: world.store.nodes.read(used[0]) is None)
     assert world.store.nodes.read(idle).state == "ready"
     assert not other.ended
-
-
-@pytest.mark.parametrize("when", ["before", "after"])
-def test_a_provider_that_another_host_has_in_its_file_is_left_to_that_host(world, when):
-    """Each host has a file of its own, and the provider moves from one to the other."""
-
-    def register() -> None:
-        fields = {"host": "b:", "weight": 1.0, "prefers": None, "stays": True, "wants": ["west"], "ready": True}
-        world.store.components.register(LIVE_LAUNCHERS, "b", fields, root=paths.OWN)
-
-    cycle = begin(world)
-    (idle,) = ready_nodes(world, "west", "small")
-    used = world.take(served(world, "small", provider="west", reuse=False))
-    if when == "before":
-        register()
-    world.configure(site(east()))
-    world.run(SOON)
-    if when == "after":
-        register()
-        world.run(SOON)
-    assert not world.store.own.children("drain")
-    assert not world.store.own.is_locked("providers/west")
-    assert world.store.nodes.read(used[0]).state == "in-use"
-    if when == "before":
-        assert world.store.nodes.read(idle).state == "ready"
-        assert not lines(cycle, f"node {idle}: deleting")
 
 
 def test_a_removed_provider_whose_entry_is_gone_is_named(world):

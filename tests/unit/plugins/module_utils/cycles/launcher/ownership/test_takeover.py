@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link import paths
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.stop import SERVING, STANDING_BY
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.ownership.takeover import REMEMBER_EVERY
-from tests.support.world import Cycle, World, one_provider
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.own_tree import LIVE_LAUNCHERS
+from tests.support.world import Cycle, World, label, one_provider, provider_document, site
 
 
 @pytest.fixture
@@ -96,3 +98,35 @@ def test_another_zookeeper_is_not_taken_and_said_once(world):
     assert cycle.context.config.max_hold_age == 9
     world.run(60)
     assert any("the connection to ZooKeeper" in warning for warning in cycle.result["warnings"])
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_provider_that_another_host_has_in_its_file_is_left_to_that_host(when):
+    """Each host has a file of its own, and the provider moves from one to the other."""
+    east, west = (provider_document(name, {"name": "main", "labels": [label("small")]}) for name in ("east", "west"))
+
+    def register(world: World) -> None:
+        fields = {"host": "b:", "weight": 1.0, "prefers": None, "stays": True, "wants": ["west"], "ready": True}
+        world.store.components.register(LIVE_LAUNCHERS, "b", fields, root=paths.OWN)
+
+    with World(site(east, west)) as world:
+        cycle = world.start()
+        requests = [world.request("small", provider="west", reuse=False) for _number in range(2)]
+        assert world.run(120, lambda: all(world.state(one) == "fulfilled" for one in requests))
+        (used,) = world.take(requests[0])
+        (spare,) = world.store.requests.read(requests[1]).nodes
+        world.store.requests.delete(requests[1])
+        assert world.run(30, lambda: world.store.nodes.read(spare).allocated_to is None)
+        if when == "before":
+            register(world)
+        world.configure(site(east))
+        world.run(5)
+        if when == "after":
+            register(world)
+            world.run(5)
+        assert not world.store.own.children("drain")
+        assert not world.store.own.is_locked("providers/west")
+        assert world.store.nodes.read(used).state == "in-use"
+        if when == "before":
+            assert world.store.nodes.read(spare).state == "ready"
+            assert not lines(cycle, f"node {spare}: deleting")
