@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from tests.support.effort import first
 from tests.support.owner_case import NO_HOST, creates, guard, most_within, refusing
 from tests.support.virtual_cloud import Fate
 from tests.support.world import Cycle, Habit, World, label, provider_document, site
@@ -92,7 +91,7 @@ def test_one_zone_of_two_costs_few_creates_and_nobody_fails(words: str, load: st
         assert {node.az for node in world.nodes("ready")} == {GOOD}
 
 
-@pytest.mark.parametrize("words", first(2, dict.fromkeys(["nova's words", HOSTS, *WORDS])))
+@pytest.mark.parametrize("words", WORDS)
 def test_a_zone_that_refuses_for_long_is_tried_now_and_then_and_used_when_it_works(words: str):
     with World(document((BAD, GOOD), "the cloud"), clouds={"east": {"zones": (BAD, GOOD)}}) as world:
         refusing_zone = Refusing(world, words, (BAD,))
