@@ -26,11 +26,12 @@ from ...model.errors import (
 )
 from .error_type import error_type
 from .hops import is_page
+from .kinds import CINDER, NEUTRON, NOVA, service_of
 from .quota import (
     is_quota_text,
     quota_resources,
 )
-from .sentences import explained, service_of
+from .sentences import explained
 
 _MOST_HTML = 256 * 1024
 """Letters of a page of HTML that are looked at."""
@@ -153,7 +154,7 @@ def proxy_of(status: int, headers: Mapping[str, str]) -> str:
 
 def _is_foreign(call: str, body: str) -> bool:
     """Return True for a page of HTML in the place of an answer of nova, neutron or cinder; glance refuses by pages."""
-    return is_page(body) and service_of(call) != "glance"
+    return is_page(body) and service_of(call) in (NOVA, NEUTRON, CINDER)
 
 
 def changes_something(method: str) -> bool:

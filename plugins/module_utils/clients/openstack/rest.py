@@ -35,7 +35,7 @@ from .hops import (
     token_remedy,
 )
 from .json_values import UNUSABLE, Unreadable
-from .kinds import call_kind
+from .kinds import call_kind, service_of
 from .library import (
     HttpSession,
     ks_exceptions,
@@ -44,7 +44,6 @@ from .library import (
 )
 from .login import shared_login
 from .remarks import Remarks
-from .sentences import service_of
 from .transport import (
     AnswerTimes,
     Transport,

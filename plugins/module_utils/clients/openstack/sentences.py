@@ -114,18 +114,6 @@ _PHRASES = (
 )
 """The texts of those exceptions whose class is not named."""
 _UNEXPECTED = "{service} failed with an unexpected error"
-_SERVICES = (
-    ("neutron", ("/networks", "/ports", "/floatingips", "/security-groups", "/quotas", "/subnets", "/routers")),
-    ("cinder", ("/volume",)),
-    ("glance", ("/images",)),
-    ("keystone", ("/auth",)),
-)
-
-
-def service_of(call: str) -> str:
-    """Return the name of the service that answers a kind of call: "neutron" for ``GET /ports``."""
-    path = call.partition(" ")[2]
-    return next((name for name, starts in _SERVICES if path.startswith(starts)), "nova")
 
 
 def explained(text: str, service: str = "nova") -> str:

@@ -107,7 +107,7 @@ def test_a_page_that_forbids_to_read_is_of_what_stands_before_the_service(call: 
 
 def test_a_page_of_glance_and_a_refused_change_are_taken_at_their_word() -> None:
     """glance refuses by pages itself. A page that refuses a create may be about what is sent."""
-    for call in ("GET /images", "POST /servers"):
+    for call in ("GET /images", "GET /tasks", "GET /info/import", "GET /object-store", "POST /servers"):
         made = error(403, SQUID, call)
         assert made.__class__ is CloudRefused and made.status == 403
 

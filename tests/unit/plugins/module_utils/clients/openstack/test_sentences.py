@@ -13,7 +13,6 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.sentences import (
     _CLASSES,
     explained,
-    service_of,
 )
 
 UNEXPECTED = (
@@ -84,20 +83,3 @@ def test_no_sentence_is_taken_for_a_quota_or_for_the_lack_of_a_host(name: str) -
     told = explained(name)
     assert told != name
     assert not is_quota_text(told) and "No valid host" not in told
-
-
-@pytest.mark.parametrize(
-    ("call", "service"),
-    [
-        ("POST /servers", "nova"),
-        ("GET /limits", "nova"),
-        ("GET /volume/limits", "cinder"),
-        ("DELETE /volumes/{id}", "cinder"),
-        ("GET /ports", "neutron"),
-        ("GET /quotas/{id}/details", "neutron"),
-        ("GET /images/{id}", "glance"),
-        ("POST /auth/tokens", "keystone"),
-    ],
-)
-def test_the_service_of_a_call(call: str, service: str) -> None:
-    assert service_of(call) == service
