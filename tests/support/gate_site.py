@@ -13,10 +13,9 @@ from typing import Any
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import (
     Upload,
     UploadState,
-    build_of_path,
 )
 from tests.support.build_case import build_id
-from tests.support.gate_world import document, gated, is_broken, new_build
+from tests.support.gate_world import builds_of_nodes, document, gated, is_broken, new_build
 from tests.support.kill_points import ChaosWorld, Strike, Victim
 from tests.support.stock_cleaner import StockCleaner
 from tests.support.virtual_builder import IMAGE, VirtualBuilder, built, passes_unless
@@ -95,11 +94,7 @@ class GateSite:
 
     def check(self) -> None:
         """No node of a request is of an untested build, no untested build is ready, and the last good one stays."""
-        for node in self.world.nodes():
-            place = build_of_path(node.image_id)
-            if place is not None and node.type == ["small"]:
-                self.made.add(place[1])
-                assert place[1] in self.passed and not is_broken(place[1]), (node.id, node.state, place)
+        self.made |= builds_of_nodes(self.world, self.passed)
         for name in PROVIDERS if self.world.config.providers.keys() >= set(PROVIDERS) else ():
             ready = self.ready(name)
             assert {one.build_id for one in ready} <= self.passed, (name, ready)

@@ -25,6 +25,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.image impor
     BuildState,
     Upload,
     UploadState,
+    build_of_path,
 )
 from tests.support.build_case import build_id
 from tests.support.virtual_time import Fiber, Killed
@@ -125,6 +126,17 @@ class VirtualBuilder:
 
 def is_broken(build: str) -> bool:
     return int(build, 16) % 3 == 0
+
+
+def builds_of_nodes(world: World, passed: set[str]) -> set[str]:
+    """The builds of the nodes that a request may get; each of them must have passed."""
+    made = set[str]()
+    for node in world.nodes():
+        place = build_of_path(node.image_id)
+        if place is not None and node.type == ["small"]:
+            made.add(place[1])
+            assert place[1] in passed and not is_broken(place[1]), (node.id, node.state, place)
+    return made
 
 
 def new_build(world: World, store: Any, number: int, state: str) -> None:

@@ -25,7 +25,7 @@ from ...model.errors import (
     CloudUnavailable,
 )
 from .error_type import error_type
-from .hops import is_page
+from .hops import by_a_page, is_page
 from .kinds import CINDER, NEUTRON, NOVA, service_of
 from .quota import (
     is_quota_text,
@@ -189,7 +189,7 @@ def error_from_answer(
         return CloudAuthError(message, **context)
     if status == 403 and not changing and (hop or _is_foreign(call, body)):
         # Only a service could say something about the account.
-        page = "" if hop else f" by a page, so not by {service_of(call)} but by what stands before it"
+        page = "" if hop else f" {by_a_page(service_of(call))}"
         what = f"was answered with {status}{hop}{page}" + (f" ({told})" if told else "") + ("" if hop else _WAY)
         return error_without_answer(provider=provider, call=call, what=what, sent=True, secrets=secrets)
     if status >= 500 or status in (407, 408, 425, 429) or status < 400:

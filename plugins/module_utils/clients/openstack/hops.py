@@ -60,6 +60,11 @@ def is_page(body: str) -> bool:
     return body.lstrip()[:1] == "<"
 
 
+def by_a_page(service: str) -> str:
+    """Return words for an answer that is a page: who has not given it."""
+    return f"by a page, so not by {service} but by what stands before it"
+
+
 def is_credential(auth_type: str) -> bool:
     """Return True if a login is by an application credential, which may have access rules."""
     return _CREDENTIAL in auth_type

@@ -26,6 +26,7 @@ from .faults import (
     message_of,
 )
 from .hops import (
+    by_a_page,
     checked_access,
     is_credential,
     is_page,
@@ -360,9 +361,9 @@ class Rest:
             return error_without_answer(
                 provider=self._provider,
                 call=LOGIN,
-                what=f"was answered with {status} by a page, so not by the identity service but by what stands before"
-                f" it ({message_of(body, self._entry.secrets)}): check auth_url of {self._entry.where}, and the proxies"
-                " on the way",
+                what=f"was answered with {status} {by_a_page('the identity service')}"
+                f" ({message_of(body, self._entry.secrets)}): check auth_url of {self._entry.where}, and the proxies on"
+                " the way",
                 sent=False,
                 secrets=self._entry.secrets,
                 status=status,

@@ -67,7 +67,7 @@ def prepare(wish: QuickstartWish, *, preview: bool = False, say: Say = lambda li
     if not wish.zookeeper and not notes.port:
         find_way(wish.zookeeper_home, wish.zookeeper_way)  # an error before anything is made
     if wish.public_key:
-        named_key(wish.public_key)  # the same
+        named_key(wish.public_key)  # likewise an error before a security group is made
     plan = None if kept else decide(wish, notes, say=say)
     notes.write()  # only now: a mistyped cloud or an ambiguous choice leaves nothing behind
     key = _key(wish, notes)

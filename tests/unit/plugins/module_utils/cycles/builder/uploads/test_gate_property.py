@@ -17,10 +17,10 @@ import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.uploads import gate_run
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.uploads.gate_run import Gate
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import UploadState, build_of_path
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import UploadState
 from tests.support.build_case import build_id
 from tests.support.effort import first
-from tests.support.gate_world import VirtualBuilder, document, gated, is_broken, new_build, playbook_of
+from tests.support.gate_world import VirtualBuilder, builds_of_nodes, document, gated, is_broken, new_build, playbook_of
 from tests.support.world import Habit, World
 
 KILLS = 40
@@ -52,11 +52,7 @@ class Site:
 
     def check(self) -> None:
         """Every node that a request may get was made from a build that has passed."""
-        for node in self.world.nodes():
-            place = build_of_path(node.image_id)
-            if place is not None and node.type == ["small"]:
-                self.made.add(place[1])
-                assert place[1] in self.passed and not is_broken(place[1]), (node.id, node.state, place)
+        self.made |= builds_of_nodes(self.world, self.passed)
 
 
 @pytest.fixture
