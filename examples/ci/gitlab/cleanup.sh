@@ -7,4 +7,5 @@
 # prepare.sh failed or the job was canceled.
 set -euo pipefail
 
-nodepoolctl release -- "$NODEPOOL_LEASE"
+# Without a name config.sh has failed, and nothing was leased.
+[ -z "${NODEPOOL_LEASE:-}" ] || nodepoolctl release -- "$NODEPOOL_LEASE"

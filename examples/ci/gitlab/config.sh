@@ -6,7 +6,11 @@
 # GitLab's custom executor, config_exec: say where a job works on its node, and name its lease.
 set -euo pipefail
 
-lease="gitlab-${CUSTOM_ENV_CI_JOB_ID:?GitLab Runner sets it}"
+# A job can change its variables, also the predefined ones: the number is only for people to read. The random part keeps a job
+# from the nodes of another one, and the jobs of two GitLab servers apart.
+number=${CUSTOM_ENV_CI_JOB_ID:?GitLab Runner sets it}
+number=${number//[!0-9]/}
+lease="gitlab-${number:0:20}-$(od -An -N8 -tx8 /dev/urandom | tr -d ' ')"
 
 cat <<JSON
 {

@@ -8,19 +8,27 @@
 set -euo pipefail
 
 label=${CUSTOM_ENV_CI_JOB_IMAGE:-${NODEPOOL_LABEL:-}}
-if [ -z "$label" ]; then
+if [ -z "${label//[[:space:]]/}" ]; then
   echo "The job names no label: write the label of a node as its image, for instance image: debian-12" >&2
   exit "${BUILD_FAILURE_EXIT_CODE:-1}"
 fi
 
 # If GitLab Runner dies, nobody calls cleanup.sh: the lease ends by itself soon after the job would have timed out.
-expires=$((${CUSTOM_ENV_CI_JOB_TIMEOUT:-3600} + ${NODEPOOL_MARGIN:-600}))
+# Bash runs commands that it finds in the text of a calculation, so only a number may get there.
+timeout=${CUSTOM_ENV_CI_JOB_TIMEOUT:-3600}
+case $timeout in
+  *[!0-9]*)
+    echo "The time-out of the job is $timeout, which is no number of seconds" >&2
+    exit "${BUILD_FAILURE_EXIT_CODE:-1}"
+    ;;
+esac
+expires=$((10#$timeout + ${NODEPOOL_MARGIN:-600}))
 
 status=0
 nodepoolctl lease --expires "$expires" --timeout "${NODEPOOL_TIMEOUT:-900}" --cancel-on-timeout \
   -- "$NODEPOOL_LEASE" "$label" || status=$?
 case $status in
   0) ;;
-  2 | 3) exit "${BUILD_FAILURE_EXIT_CODE:-1}" ;; # no such label: trying again does not help
+  3) exit "${BUILD_FAILURE_EXIT_CODE:-1}" ;; # no such label: trying again does not help
   *) exit "${SYSTEM_FAILURE_EXIT_CODE:-2}" ;;
 esac

@@ -47,6 +47,13 @@ def test_a_job_that_fails_has_its_own_exit_status(ci: Pool) -> None:
 def test_a_job_without_a_label_runs_on_the_agent(ci: Pool) -> None:
     code, out = job(ci, "echo ${SSH_CONNECTION:-here}")
     assert code == 0 and "here" in out.splitlines()
+    assert "release" not in out, "there is nothing to release"
+
+
+@pytest.mark.parametrize("minutes", ["false", "", "08"])
+def test_a_step_without_a_time_out_has_a_lease_that_ends(minutes: str, ci: Pool) -> None:
+    code, out = job(ci, "true", NODEPOOL_LABEL="debian-12", BUILDKITE_TIMEOUT=minutes)
+    assert code == 0 and ci.leases() == [], out
 
 
 def test_the_node_has_the_variables_of_the_job_but_not_the_token_of_the_agent(ci: Pool) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -59,7 +60,8 @@ def test_a_job_from_its_configuration_to_its_end(ci: Pool) -> None:
     answer = runner.configure()
     assert {"builds_dir", "cache_dir", "driver", "job_env"} <= {*answer}
     assert runner.call("prepare")[0] == 0
-    assert ci.leases() == ["gitlab-7"]
+    (lease,) = ci.leases()
+    assert lease.startswith("gitlab-7-")
     place = f"{ci.folder}/on-the-node"
     for stage, text in (
         ("prepare_script", "echo Running on $(uname -s)"),
@@ -82,8 +84,53 @@ def test_a_job_from_its_configuration_to_its_end(ci: Pool) -> None:
     assert runner.call("cleanup")[0] == 0, "it may be called again"
 
 
+def config(ci_job_id: str) -> dict[str, Any]:
+    """What config.sh answers."""
+    given = {**os.environ, "CUSTOM_ENV_CI_JOB_ID": ci_job_id}
+    done = subprocess.run([GITLAB / "config.sh"], env=given, check=True, capture_output=True, timeout=60)
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def test_a_job_that_takes_the_number_of_another_one_does_not_get_its_nodes() -> None:
+    """A job can set the predefined variables in its own file: https://docs.gitlab.com/runner/executors/custom/#job-response."""
+    mine, theirs = (config("7")["job_env"]["NODEPOOL_LEASE"] for _job in range(2))
+    assert mine != theirs and mine.startswith("gitlab-7-")
+
+
+def test_the_text_of_a_variable_is_neither_configuration_nor_a_command(ci: Pool) -> None:
+    odd = config('7", "BASH_ENV": "/tmp/x\ny\\')
+    assert set(odd["job_env"]) == {"NODEPOOL_LEASE"} and odd["job_env"]["NODEPOOL_LEASE"].startswith("gitlab-7-")
+    assert len(config("7" * 200)["job_env"]["NODEPOOL_LEASE"]) <= 128
+    proof = ci.folder / "ran"
+    runner = Runner(ci, 7, CI_JOB_IMAGE="debian-12", CI_JOB_TIMEOUT=f"a[$(touch {proof})]")
+    runner.configure()
+    code, out = runner.call("prepare")
+    assert code == BUILD and "no number of seconds" in out and not proof.exists()
+
+
+def test_a_configuration_that_cannot_be_used_is_not_the_jobs_fault(ci: Pool) -> None:
+    runner = Runner(ci, 7, CI_JOB_IMAGE="debian-12")
+    runner.configure()
+    wrong = ci.folder / "wrong.yaml"
+    wrong.write_text("labels: 5\n")
+    runner.environment["NODEPOOL_CONFIG"] = str(wrong)
+    assert runner.call("prepare")[0] == SYSTEM
+
+
+def test_nothing_is_released_when_the_configuration_of_the_job_failed(ci: Pool) -> None:
+    code, out = Runner(ci, 7).call("cleanup")
+    assert (code, out) == (0, "")
+
+
 @pytest.mark.parametrize(
-    ("variables", "code"), [({}, BUILD), ({"CI_JOB_IMAGE": "nowhere"}, BUILD), ({"CI_JOB_IMAGE": "--help"}, BUILD)]
+    ("variables", "code"),
+    [
+        ({}, BUILD),
+        ({"CI_JOB_IMAGE": " "}, BUILD),
+        ({"CI_JOB_IMAGE": "nowhere"}, BUILD),
+        ({"CI_JOB_IMAGE": "--help"}, BUILD),
+    ],
 )
 def test_a_job_without_a_usable_label_is_the_jobs_fault(variables, code, ci: Pool) -> None:
     runner = Runner(ci, 8, **variables)

@@ -19,7 +19,7 @@ JENKINS = EXAMPLES / "jenkins"
 GROOVY = shutil.which("groovy")
 HARNESS = """
 // Stands for Jenkins: the steps that the shared library calls.
-def shell = new GroovyShell(new Binding([env: [BUILD_TAG: 'jenkins-web/main-7']]))
+def shell = new GroovyShell(new Binding([env: [BUILD_TAG: 'jenkins-web app/feature%2Fx-7']]))
 def step = shell.parse(new File(args[0]))
 step.metaClass.sh = { Map given ->
     def builder = new ProcessBuilder('bash', '-xec', given.script)
@@ -29,9 +29,16 @@ step.metaClass.sh = { Map given ->
     return given.returnStdout ? out : null
 }
 step.metaClass.readJSON = { Map given -> new groovy.json.JsonSlurper().parseText(given.text) }
+def twice = { outer ->
+    step.call([labels: ['debian-12'], expires: 600]) { lease ->
+        println 'OTHERS ' + (lease.name != outer.name && lease.nodes[0].id != outer.nodes[0].id)
+    }
+    step.sh(script: "nodepoolctl ssh ${outer.name} true")
+}
 step.call([labels: ['debian-12'], expires: 600]) { lease ->
     println 'NODES ' + lease.nodes.size() + ' ' + lease.name
     if (args[1] == 'fails') { throw new RuntimeException('the tests failed') }
+    if (args[1] == 'twice') { twice(lease) }
     step.sh(script: "nodepoolctl ssh ${lease.name} true")
     println 'WORKED'
 }
@@ -39,13 +46,15 @@ step.call([labels: ['debian-12'], expires: 600]) { lease ->
 
 
 @pytest.mark.skipif(GROOVY is None, reason="needs groovy (Debian package groovy, the version that Jenkins has)")
-@pytest.mark.parametrize("how", ["works", "fails"])
+@pytest.mark.parametrize("how", ["works", "fails", "twice"])
 def test_the_step_gives_the_nodes_back_whatever_happens(how, ci: Pool) -> None:
     harness = ci.folder / "harness.groovy"
     harness.write_text(HARNESS)
     code, out = ci.run(str(GROOVY), harness, JENKINS / "vars" / "withNodepool.groovy", how)
-    assert "NODES 1 jenkins-jenkins-web-main-7" in out, out
-    assert (code == 0, "WORKED" in out, "the tests failed" in out) == (how == "works", how == "works", how == "fails")
+    assert "NODES 1 jenkins-jenkins-web-app-feature-2Fx-7-" in out, out
+    works = how != "fails"
+    assert (code == 0, "WORKED" in out, "the tests failed" in out) == (works, works, not works)
+    assert ("OTHERS true" in out) == (how == "twice"), "two calls of one build share no node"
     assert ci.leases() == []
 
 
@@ -70,7 +79,7 @@ def agent(ci: Pool, **options):
     jar = ci.folder / "agent.jar"
     jar.write_bytes(b"jar")
     surroundings = {"JENKINS_AGENT_JAR": str(jar), "JENKINS_AGENT_COMMAND": "cat agent.jar; exec cat"}
-    return ci.popen(JENKINS / "nodepool-agent", "web-1", "debian-12", env=surroundings, **options)
+    return ci.popen(JENKINS / "nodepool-agent", "große web/1", "debian-12", env=surroundings, **options)
 
 
 def test_an_agent_talks_over_ssh_and_its_node_goes_back(ci: Pool) -> None:

@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import shutil
 import subprocess
 import sys
@@ -60,9 +62,17 @@ class Machine:
 
     def placed(self, text: str) -> str:
         """The text with this machine's folders in the place of the page's."""
-        for folder in ("/opt/nodepool", "/usr/local/"):
+        for folder in ("/opt/nodepool", "/usr/local/", "/etc/systemd/system", "/etc/buildkite-agent"):
             text = text.replace(folder, f"{self.root}{folder}")
+        for program in ("galaxy", "playbook"):
+            text = text.replace(f"/bin/ansible-{program}", f"/bin/python -m ansible {program}")
         return text
+
+    def stand_in(self, name: str, script: str) -> None:
+        """A program in the place of one that this machine does not have."""
+        program = self.root / "usr" / "local" / "bin" / name
+        program.write_text(f"#!/bin/bash\n{script}\n", "utf-8")
+        program.chmod(0o755)
 
     def set_up(self) -> str:
         """Run the page's commands. Libraries are lent by this environment in the place of a package index."""
@@ -73,7 +83,6 @@ class Machine:
         site = f"$({place}python -c 'import site; print(site.getsitepackages()[0])')"
         script = script.replace(f"{place}pip install ansible-core", f"echo {theirs} >{site}/lent.pth")
         script = script.replace(f"{place}pip install -r ", "test -e ")
-        script = script.replace("/bin/ansible-galaxy", "/bin/python -m ansible galaxy")
         code, out = self.ci.run("bash", "-euc", script, env=self.environment)
         assert code == 0, out
         return out
@@ -103,7 +112,7 @@ def test_a_job_of_gitlab_by_the_pages(machine: Machine, ci: Pool) -> None:
     assert code == 0, out
     given |= json.loads(out)["job_env"]
     code, out = machine.run(custom["prepare_exec"], **given)
-    assert code == 0 and ci.leases() == ["gitlab-7"], out
+    assert code == 0 and [name.startswith("gitlab-7-") for name in ci.leases()] == [True], out
     script = ci.folder / "step_script"
     # The job's own commands need its sources: make is told where they are.
     script.write_text("\n".join(["cd $(mktemp -d)", "printf 'test:\\n\\t@echo tested' >Makefile", *job["script"]]))
@@ -111,6 +120,45 @@ def test_a_job_of_gitlab_by_the_pages(machine: Machine, ci: Pool) -> None:
     assert (code, out.strip().splitlines()[-1:]) == (0, ["tested"]), out
     assert machine.run(custom["cleanup_exec"], **given)[0] == 0
     assert ci.leases() == [] and ci.empty()
+
+
+SYSTEMCTL = """
+# Stands for systemd: it knows the units that are there.
+[ "$1" = daemon-reload ] && exit 0
+for word in "${@:2}"; do
+  case $word in
+    --now | gitlab-runner) ;;
+    *) cat "%s/etc/systemd/system/${word%%@*}@.service" >/dev/null || exit 1 ;;
+  esac
+done
+"""
+
+
+@pytest.mark.long
+def test_the_commands_of_the_other_pages(machine: Machine, ci: Pool) -> None:
+    """Each page is typed on one machine, in its own shell."""
+    for folder in ("etc/systemd/system", "etc/buildkite-agent/hooks"):
+        (machine.root / folder).mkdir(parents=True)
+    machine.stand_in("systemctl", SYSTEMCTL % machine.root)
+    machine.stand_in("tmt", 'echo "tmt $*"')
+    plays = {"ANSIBLE_LOCALHOST_WARNING": "false", "NODEPOOL_SSH_KEY": str(ci.key)}
+    said = {}
+    for page in ("gitlab", "runners", "buildkite", "tmt", "playbook"):
+        script = machine.placed("\n".join(blocks(ROOT / "docs" / "ci" / f"{page}.md", "shell")))
+        if page == "playbook":
+            script = script.strip() + f" -e nodepool_config={ci.site.config}"
+        code, said[page] = machine.run("bash", "-euc", script, **plays)
+        assert code == 0, f"{page}: {said[page]}"
+    assert said["tmt"].count("tmt run --all") == 2 and "plan --name smoke" in said["tmt"]
+    assert "Run the tests on each node" in said["playbook"] and ci.leases() == []
+    unit = (machine.root / "etc/systemd/system/nodepool-runner@.service").read_text("utf-8")
+    page = (ROOT / "docs" / "ci" / "runners.md").read_text("utf-8")
+    for path in re.findall(r"(?:EnvironmentFile=|LoadCredential=\w+:)(\S+)", unit):
+        assert f"`{path}`" in page, "the page says what to put there"
+    (program,) = re.findall(r"ExecStart=(\S+)", machine.placed(unit))
+    assert os.access(program, os.X_OK)
+    hooks = machine.root / "etc/buildkite-agent/hooks"
+    assert {path.name for path in hooks.iterdir()} == {"command", "environment", "pre-exit"}
 
 
 @pytest.mark.long

@@ -9,10 +9,11 @@
  *     echo lease.nodes[0].address
  *   }
  *
- * Options: labels (needed), name (the build's tag), expires (7200) and timeout (900), both in seconds.
+ * Options: labels (needed), name (a new one for each call), expires (7200) and timeout (900), both in seconds.
+ * Two calls with one name share their nodes.
  */
 def call(Map options, Closure body) {
-    String name = options.name ?: "jenkins-${env.BUILD_TAG}".replaceAll('[^A-Za-z0-9._@:+=-]', '-')
+    String name = options.name ?: leaseName("${env.BUILD_TAG}")
     int expires = (options.expires ?: 7200) as int
     int timeout = (options.timeout ?: 900) as int
     String labels = options.labels.collect { label -> quoted(label as String) }.join(' ')
@@ -26,6 +27,11 @@ def call(Map options, Closure body) {
     } finally {
         sh(label: 'Release the nodes', script: "nodepoolctl release -- ${quoted(name)}")
     }
+}
+
+// The tag is for people to read: a build may lease several times at once, and the tags of long or odd names may be the same.
+private String leaseName(String tag) {
+    return 'jenkins-' + tag.replaceAll('[^A-Za-z0-9._@:+=-]', '-').take(80) + '-' + UUID.randomUUID()
 }
 
 private String quoted(String word) {
