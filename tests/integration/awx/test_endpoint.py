@@ -188,6 +188,55 @@ def test_a_wrong_survey_is_refused(awx, changes):
     assert awx.answer("POST", f"/api/v2/job_templates/{number}/survey_spec/", {}, survey)[0] == 400
 
 
+def question(kind, **more):
+    return {"type": kind, "question_name": "Q", "variable": "q", "required": False, **more}
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer", "told"),
+    [
+        (question("text", min=1, max=3), "abc", ""),
+        (question("text"), 5, "expected to be a string"),
+        (question("text"), ["a"], "expected to be a string"),
+        (question("text", min=1), "", "too small"),
+        (question("textarea", max=3), "abcd", "too large"),
+        (question("integer", min=60, max=90), 60, ""),
+        (question("integer"), "60", "expected to be an integer"),
+        (question("integer"), True, "expected to be an integer"),
+        (question("integer"), 60.0, "expected to be an integer"),
+        (question("integer", min=60), 59, "too small"),
+        (question("integer", max=90), 91, "too large"),
+        (question("float"), 1, ""),
+        (question("float"), "1.5", "expected to be a numeric type"),
+        (question("multiplechoice", choices="a\nb"), "b", ""),
+        (question("multiplechoice", choices=["a", "b"]), "c", "expected to be one of"),
+        (question("multiselect", choices=["a", "b"]), ["b"], ""),
+        (question("multiselect", choices=["a", "b"]), "b", "expected to be a list"),
+        (question("multiselect", choices=["a", "b"]), ["c"], "expected to be one of"),
+        (question("text", required=True, default="a"), None, "'q' value missing"),
+    ],
+)
+def test_a_launch_answers_the_survey(awx, asked, answer, told):
+    number = awx.named("job_templates", "template")["id"]
+    survey = {"name": "", "description": "", "spec": [asked]}
+    assert awx.answer("POST", f"/api/v2/job_templates/{number}/survey_spec/", {}, survey)[0] == 200
+    body = {"extra_vars": {} if answer is None else {"q": answer}}
+    status, said = awx.answer("POST", f"/api/v2/job_templates/{number}/launch/", {}, body)
+    assert (status, told in str(said.get("variables_needed_to_start", ""))) == (400 if told else 201, True)
+
+
+def test_a_node_of_a_workflow_answers_the_survey_as_far_as_it_does(awx):
+    number = awx.named("job_templates", "template")["id"]
+    spec = [question("integer"), question("text", variable="r", required=True)]
+    survey = {"name": "", "description": "", "spec": spec}
+    assert awx.answer("POST", f"/api/v2/job_templates/{number}/survey_spec/", {}, survey)[0] == 200
+    workflow = post(awx, "workflow_job_templates", name="w", organization=1)
+    for at, (data, status) in enumerate([({}, 201), ({"q": 5}, 201), ({"q": "5"}, 400), ({"other": 5}, 400)]):
+        body = {"identifier": f"{at}", "workflow_job_template": workflow, "unified_job_template": number}
+        body["extra_data"] = data
+        assert awx.answer("POST", "/api/v2/workflow_job_template_nodes/", {}, body)[0] == status
+
+
 def test_a_type_in_use_is_not_deleted(awx):
     kind = awx.named("credential_types", "type")["id"]
     post(awx, "credentials", name="c", credential_type=kind, inputs={})

@@ -70,3 +70,15 @@ def test_nodes_by_curl(ci: Pool) -> None:
     missing = [f"'{name}' value missing" for name in ("lease_name", "lease_labels")]
     refused = awx.answer("POST", f"/api/v2/job_templates/{numbers['LEASE_TEMPLATE']}/launch/", {}, {})
     assert refused == (400, {"variables_needed_to_start": missing})
+
+
+def test_a_pipeline_reads_why_awx_refuses_its_answers(ci: Pool) -> None:
+    awx, numbers = site_of_awx()
+    (begin, launch) = next(blocks(PAGE, "shell")).split("\n\n")[:2]
+    asked = launch.split("\nuntil ")[0].replace('"build-7"', '"build-7", "lease_expires": "3600"')
+    assert "3600" in asked
+    with AwxServer(awx) as server:
+        (ci.folder / "token.header").write_text(f"Authorization: Bearer {TOKEN}\n")
+        script = "\n".join(["set -euo pipefail", begin.replace("https://awx.example.org", server.url), asked])
+        code, out = ci.run("bash", "-c", script, env=numbers)
+    assert code != 0 and "Value 3600 for 'lease_expires' expected to be an integer." in out

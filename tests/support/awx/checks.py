@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What AWX looks at besides the types of fields: credential types, surveys, schedules, playbooks."""
+"""What AWX looks at besides the types of fields: credential types and credentials."""
 
 from __future__ import annotations
 
@@ -68,15 +68,6 @@ FORBIDDEN_ENV = (
     "REST_API_URL", "REST_API_TOKEN", "MAX_EVENT_RES", "CALLBACK_QUEUE", "CALLBACK_CONNECTION", "CACHE",
     "JOB_CALLBACK_DEBUG", "INVENTORY_HOSTVARS", "AWX_HOST", "PROJECT_REVISION", "SUPERVISOR_CONFIG_PATH",
 )  # fmt: skip
-QUESTIONS = {
-    "text": str,
-    "textarea": str,
-    "password": str,
-    "multiplechoice": str,
-    "multiselect": str,
-    "integer": int,
-    "float": float,
-}
 
 
 def problem_of(value: Any, field: Field) -> str | None:
@@ -161,57 +152,3 @@ def credential_problem(inputs: Mapping[str, Any], credential_type: Mapping[str, 
             return f"{key}: {value!r} is not of type {fields[key].get('type')}"
     missing = [key for key in credential_type["inputs"].get("required", []) if not inputs.get(key)]
     return f"required for {credential_type['name']}: {missing}" if missing else None
-
-
-def survey_problem(survey: Mapping[str, Any]) -> str | None:
-    """What is wrong with a survey."""
-    for key, expected in (("name", str), ("description", str), ("spec", list)):
-        if not isinstance(survey.get(key), expected):
-            return f"Field '{key}' is missing from survey spec, or of another type."
-    if not survey["spec"]:
-        return "'spec' doesn't contain any items."
-    seen = set()
-    for question in survey["spec"]:
-        for key, kind in (("type", str), ("question_name", str), ("variable", str), ("required", bool)):
-            if not isinstance(question.get(key), kind):
-                return f"'{key}' missing from survey question, or of another type: {question}"
-        if question["variable"] in seen:
-            return f"'variable' '{question['variable']}' duplicated in survey question"
-        seen.add(question["variable"])
-        if problem := _question_problem(question):
-            return problem
-    return None
-
-
-def _question_problem(question: Mapping[str, Any]) -> str | None:
-    if question["type"] not in QUESTIONS:
-        return f"'{question['type']}' is not one of the allowed question types"
-    default = question.get("default", "")
-    if default != "" and not isinstance(default, QUESTIONS[question["type"]]):
-        return f"Default value {default!r} expected to be {question['type']}"
-    for key in ("min", "max"):
-        if question.get(key) is not None and not isinstance(question[key], int):
-            return f"The {key} limit expected to be integer."
-    if question["type"] in ("multiplechoice", "multiselect"):
-        choices = question.get("choices")
-        if not choices or not isinstance(choices, str | list):
-            return f"Survey question of type {question['type']} must specify choices."
-        listed = choices.splitlines() if isinstance(choices, str) else choices
-        if any(item not in listed for item in default.splitlines()):
-            return "Default choice must be answered from the choices listed."
-    return None
-
-
-def answers_problem(answers: Mapping[str, Any], survey: Mapping[str, Any] | None, asks_variables: bool) -> str | None:
-    """What is wrong with variables that a schedule starts a template with."""
-    questions = {question["variable"]: question for question in (survey or {}).get("spec", [])}
-    for key, value in answers.items():
-        if key not in questions:
-            if not asks_variables:
-                return f"Variables {key} are not allowed on launch."
-        elif questions[key]["type"] == "multiselect" and (
-            not isinstance(value, list) or any(item not in questions[key]["choices"] for item in value)
-        ):
-            return f"Value {value!r} for '{key}' expected to be one of the choices."
-    missing = [key for key, question in questions.items() if question["required"] and key not in answers]
-    return f"variables_needed_to_start: {missing}" if missing else None

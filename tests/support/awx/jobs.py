@@ -68,19 +68,6 @@ class Job:
         }
 
 
-def launch_variables(
-    given: Mapping[str, Any], survey: Mapping[str, Any] | None, asks_variables: bool
-) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
-    """The variables of a job that is launched, those that AWX ignores, and what it says about missing answers."""
-    questions = {question["variable"]: question for question in (survey or {}).get("spec", [])}
-    taken = {key: value for key, value in given.items() if asks_variables or key in questions}
-    ignored = {key: value for key, value in given.items() if key not in taken}
-    defaults = {key: question["default"] for key, question in questions.items() if question.get("default", "") != ""}
-    variables = {**defaults, **taken}
-    missing = [f"'{key}' value missing" for key, one in questions.items() if one["required"] and key not in variables]
-    return variables, ignored, missing
-
-
 class Jobs:
     """All jobs, by id."""
 

@@ -10,9 +10,9 @@ import itertools
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tests.support.awx import checks
+from tests.support.awx import checks, surveys
 from tests.support.awx.fields import ASSOCIATIONS, FIELDS, TYPES, UNIFIED, UNIQUE
-from tests.support.awx.jobs import ACTIVE, Job, Jobs, launch_variables
+from tests.support.awx.jobs import ACTIVE, Job, Jobs
 from tests.support.awx.pages import UnknownField, page
 from tests.support.awx.rrules import BUSY, rrule_problem
 from tests.support.awx.updates import TRIGGERS, Updates
@@ -141,10 +141,10 @@ class Awx:
         raise Refusal(405, detail=f'Method "{method}" not allowed.')
 
     def _launch(self, template: Thing, given: Mapping[str, Any]) -> Answer:
-        survey = self.surveys.get(template["id"]) if template["survey_enabled"] else None
-        variables, ignored, missing = launch_variables(given, survey, template["ask_variables_on_launch"])
-        if missing:
-            raise Refusal(400, variables_needed_to_start=missing)
+        asks = template["ask_variables_on_launch"]
+        variables, ignored, wrong = surveys.launch_variables(given, self._survey_of(template), asks)
+        if wrong:
+            raise Refusal(400, variables_needed_to_start=wrong)
         job = self.start("job_templates", template["name"], status="pending")
         self.run(job, template["playbook"], variables)
         return 201, {**job.view(), "job": job.id, "ignored_fields": {"extra_vars": ignored} if ignored else {}}
@@ -252,6 +252,7 @@ class Awx:
             "inventory_sources": self._source_problem,
             "job_templates": self._template_problem,
             "schedules": self._schedule_problem,
+            "workflow_job_template_nodes": lambda one: self._answers_problem(one, required=False),
         }.get(kind)
         if check and (problem := check(thing)):
             raise Refusal(400, **problem)
@@ -285,15 +286,23 @@ class Awx:
             if problem == BUSY:
                 raise Refusal(504, detail=problem)
             return {"rrule": [problem]}
-        template = self.things["job_templates"].get(schedule["unified_job_template"])
-        if template is not None:
-            survey = self.surveys.get(template["id"]) if template["survey_enabled"] else None
-            problem = checks.answers_problem(schedule["extra_data"], survey, template["ask_variables_on_launch"])
-            return {"extra_data": [problem]} if problem else {}
+        if schedule["unified_job_template"] in self.things["job_templates"]:
+            return self._answers_problem(schedule)
         if schedule["unified_job_template"] in self.things["system_job_templates"]:
             days = schedule["extra_data"].get("days", "0")
             return {} if str(days).isdecimal() else {"extra_data": ["days must be a positive integer."]}
         return {"extra_data": ["it takes no variables"]} if schedule["extra_data"] else {}
+
+    def _answers_problem(self, starter: Mapping[str, Any], *, required: bool = True) -> Mapping[str, Any]:
+        """What is wrong with the variables of a schedule or a node of a workflow."""
+        template = self.things["job_templates"].get(starter["unified_job_template"])
+        if template is None:
+            return {}
+        asks = template["ask_variables_on_launch"]
+        return surveys.answers_problem(starter["extra_data"], self._survey_of(template), asks, required)
+
+    def _survey_of(self, template: Mapping[str, Any]) -> Thing | None:
+        return self.surveys.get(template["id"]) if template["survey_enabled"] else None
 
     def _delete_if_free(self, kind: str, thing: Thing) -> Answer:
         if problem := self.jobs.problem(kind, thing):
@@ -346,7 +355,7 @@ class Awx:
 
     def _survey(self, method: str, template: Thing, body: Any) -> Any:
         if method == "POST":
-            if problem := checks.survey_problem(body):
+            if problem := surveys.survey_problem(body):
                 raise Refusal(400, error=problem)
             self.surveys[template["id"]] = copy.deepcopy(body)
             return {}
