@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from .bounded_text import bounded
 from .owner import SENTENCES
 from .stored import BadDocument, is_number, kind_of
 
@@ -35,6 +36,8 @@ PLACE = 8
 """Letters of what stands for the place of an attempt."""
 SHORT = 8
 """Letters of a build's id that people are shown."""
+LONGEST_WORDS = 200
+"""Largest size in bytes of the words of a failure."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,8 @@ class BuildCounts:
     """UNIX time at which the first of them ended."""
     last: float = 0.0
     recent: list[Attempt] = field(default_factory=list)
+    failure: str = ""
+    """The words of the last failure that may lie in the image; "" for none."""
 
     @property
     def total(self) -> Counter[str]:
@@ -89,11 +94,12 @@ class BuildCounts:
         """Owner of the failure → number of attempts."""
         return {owner: count for owner, count in sorted(self.total.items()) if owner != READY}
 
-    def add(self, flavor: str, result: str, now: float, attempt: Attempt | None) -> None:
+    def add(self, flavor: str, result: str, now: float, attempt: Attempt | None, words: str = "") -> None:
         """Count an attempt.
 
         :param result: READY, or the owner of its failure.
         :param attempt: None if its end says nothing about the image or the cloud.
+        :param words: those of its failure.
         """
         name = flavor if flavor in self.flavors or len(self.flavors) < MOST_FLAVORS else OTHER
         self.flavors.setdefault(name, Counter())[result] += 1
@@ -101,6 +107,8 @@ class BuildCounts:
         self.last = max(self.last, now)
         if attempt is not None:
             self.recent = _thinned([*self.recent, attempt])
+            if attempt.end in (OF_IMAGE, SILENT):
+                self.failure = bounded(words, LONGEST_WORDS)
 
     def document(self) -> dict[str, Any]:
         """Return the counts as they are stored."""
@@ -112,6 +120,7 @@ class BuildCounts:
                 [round(item.began, 1), round(item.ended, 1), item.end, round(item.active, 1), item.place]
                 for item in self.recent
             ],
+            **({"failure": self.failure} if self.failure else {}),
         }
 
     def text(self) -> str:
@@ -148,11 +157,13 @@ class LaunchCounts:
     def __init__(self) -> None:
         self.images: dict[str, dict[str, BuildCounts]] = {}
 
-    def add(self, image: str, build: str, flavor: str, result: str, now: float, attempt: Attempt | None) -> None:
+    def add(
+        self, image: str, build: str, flavor: str, result: str, now: float, attempt: Attempt | None, words: str = ""
+    ) -> None:
         """Count an attempt that has ended; see :meth:`BuildCounts.add`."""
         builds = self.images.pop(image, {})
         counts = builds.pop(build, None) or BuildCounts()
-        counts.add(flavor, result, now, attempt)
+        counts.add(flavor, result, now, attempt, words)
         builds[build] = counts
         self.images[image] = builds
         while len(builds) > MOST_BUILDS:
@@ -212,6 +223,12 @@ def sentence(image: str, build: str, provider: str, counts: LaunchCounts) -> str
     return text if before is None else f"{text}; the build before: {before.text()}"
 
 
+def sentence_with_words(image: str, build: str, provider: str, counts: LaunchCounts) -> str:
+    """Return :func:`sentence` with the words of the last failure that may lie in the image."""
+    text, words = sentence(image, build, provider, counts), counts.of(image, build).failure
+    return f"{text}; the last failure: {words}" if text and words else text
+
+
 def _counts(image: str, document: Any) -> BuildCounts:
     if not isinstance(document, Mapping):
         raise BadDocument(f"in {image!r} a build is {kind_of(document)}, not a JSON object")
@@ -224,7 +241,12 @@ def _counts(image: str, document: Any) -> BuildCounts:
         float(times[0]),
         float(times[1]),
         [_attempt(image, row) for row in recent[-RECENT:]],
+        _words(document.get("failure", "")),
     )
+
+
+def _words(stored: Any) -> str:
+    return bounded(stored, LONGEST_WORDS) if isinstance(stored, str) else ""
 
 
 def _tally(image: str, tally: Any) -> Counter[str]:

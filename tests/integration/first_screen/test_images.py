@@ -92,6 +92,7 @@ def test_a_new_build_whose_servers_fail_while_those_of_the_one_before_do_not(bui
         for _turn in range(4):
             requestor.wait_for(requestor.ask("small"), seconds=3 * PATIENCE)
 
-    said = ("tiny at one", "1 build not used", f"tiny build {second.id[:8]}: 0 of ", "the build before: ")
+    figures = (f"tiny build {second.id[:8]}: 0 of ", "the build before: ", "the last failure: ")
+    said = ("tiny at one", "1 build not used", *figures, "Image is unacceptable: no kernel")
     trouble = Trouble(said, "correct the image and build it again, or restore", begin=lambda site: None)
     assert_named_while_a_launcher_works(site, newest_fails, trouble)

@@ -12,7 +12,7 @@ from ...clients.zookeeper.link import paths
 from ...clients.zookeeper.tree_reading import Found, TreeReading
 from ...model import own_tree
 from ...model.build_verdict import NONE, BuildVerdict, read_verdicts
-from ...model.launch_counts import OF_IMAGE, LaunchCounts, sentence
+from ...model.launch_counts import OF_IMAGE, LaunchCounts, sentence, sentence_with_words
 from ...model.stored import BadDocument
 
 COUNTS = paths.own(own_tree.LAUNCH_COUNTS)
@@ -52,7 +52,7 @@ def trouble_with(reading: TreeReading, image: str, build_id: str, provider: str,
     recent, verdict = counts.of(image, build_id).recent, verdict_on(reading, image, build_id)
     fell_back = not verdict.state and provider in verdict.fallen_back  # its reason has the figures
     failed = not fell_back and any(one.end == OF_IMAGE for one in recent)
-    parts = [sentence(image, build_id, provider, counts)] if failed else []
+    parts = [sentence_with_words(image, build_id, provider, counts)] if failed else []
     if not verdict.is_used(now, provider):
         parts.append(f"{image} build {build_id} at {provider}: {verdict.text(now, provider)}")
     return "; ".join(filter(None, parts))

@@ -20,7 +20,16 @@ from ....launching.event_builds import NO_PIN, Pin
 from ....model import owner
 from ....model.build_verdict import BuildVerdict
 from ....model.image import Upload
-from ....model.launch_counts import OF_IMAGE, OF_OTHERS, PLACE, READY, SILENT, Attempt, LaunchCounts, sentence
+from ....model.launch_counts import (
+    OF_IMAGE,
+    OF_OTHERS,
+    PLACE,
+    READY,
+    SILENT,
+    Attempt,
+    LaunchCounts,
+    sentence_with_words,
+)
 from ....model.own_tree import LAUNCH_COUNTS
 
 EVERY = 10.0
@@ -37,6 +46,7 @@ class Ended:
     :ivar reached: its server was ACTIVE: what failed then may be the guest.
     :ivar active: when it was seen ACTIVE; 0 if another cycle saw that.
     :ivar place: the name of its pool, networks and zone.
+    :ivar words: those of its failure.
     """
 
     provider: str
@@ -48,6 +58,7 @@ class Ended:
     reached: bool = False
     active: float = 0.0
     place: str = ""
+    words: str = ""
 
 
 @dataclass(frozen=True)
@@ -93,7 +104,7 @@ class Trials:
         """Count an attempt that has ended."""
         counts = self.counts.setdefault(what.provider, LaunchCounts())
         attempt = None if what.result in SAYS_NOTHING else _attempt(what, now)
-        counts.add(what.image, what.build, what.flavor, what.result, now, attempt)
+        counts.add(what.image, what.build, what.flavor, what.result, now, attempt, what.words)
         self._changed.add(what.provider)
         self._unjudged.add(what.provider)
 
@@ -249,7 +260,7 @@ class Trials:
         newest, before = candidates[0], predecessor(candidates)
         if before is None or newest.trusted or not find(newest, before, counts.recent(image), now).is_bad:
             return None
-        figures = sentence(image, newest.build, provider, counts)
+        figures = sentence_with_words(image, newest.build, provider, counts)
         return GivenUp(provider, image, newest.build, figures, before.build)
 
 

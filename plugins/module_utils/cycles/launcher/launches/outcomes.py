@@ -171,7 +171,7 @@ class Outcomes:
         cycle_counts, seconds = self._context.account.cycle_counts, now - (launch.started or now)
         count_attempt(cycle_counts, ongoing.node, failure.value, seconds)
         cycle_counts.counters.add(LAUNCH_FAULTS, *ongoing.key, verdict.owner)
-        self._tally(ongoing, verdict.owner, now)
+        self._tally(ongoing, verdict.owner, now, f"{failure.value}: {text}")
         rules, chance, once = ongoing.rules, self._context.random, verdict.once
         machine.failed(launch, failure, text, now, rules, chance, verdict.owner, once=once)
         self._count(ongoing, failure, verdict, text)
@@ -256,7 +256,7 @@ class Outcomes:
         self._context.account.step(ongoing.node.id, "ready", now)
         self._tally(ongoing, READY, now)
 
-    def _tally(self, ongoing: LaunchInProgress, result: str, now: float) -> None:
+    def _tally(self, ongoing: LaunchInProgress, result: str, now: float, words: str = "") -> None:
         """Count the attempt for the build that it was made from."""
         launch = ongoing.launch
         image, build, reached = ongoing.label.image_name, ongoing.build_id, launch.active_at is not None
@@ -264,7 +264,7 @@ class Outcomes:
         # A cycle that has adopted the launch has seen it ACTIVE too late.
         active = 0.0 if (launch.adopted_at or 0.0) > began else launch.active_at or 0.0
         place = f"{launch.pool} {ongoing.shape.narrow_name(REACH, launch.az)}"
-        ended = Ended(launch.provider, image, build, ongoing.flavor, result, began, reached, active, place)
+        ended = Ended(launch.provider, image, build, ongoing.flavor, result, began, reached, active, place, words)
         self._context.trials.ended(ended, now)
         cycle_counts = self._context.account.cycle_counts
         cycle_counts.counters.add(IMAGE_LAUNCHES, launch.provider, image, result)

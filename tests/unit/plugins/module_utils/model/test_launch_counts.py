@@ -13,18 +13,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch_counts import (
+    LONGEST_WORDS,
     MOST_BUILDS,
     MOST_FLAVORS,
     MOST_IMAGES,
     OF_IMAGE,
+    OF_OTHERS,
     OTHER,
     PLACE,
     READY,
     RECENT,
+    SILENT,
     Attempt,
     BuildCounts,
     LaunchCounts,
     sentence,
+    sentence_with_words,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.stored import BadDocument
 
@@ -91,7 +95,8 @@ def test_the_largest_document_fits_into_a_znode() -> None:
             for flavor in range(MOST_FLAVORS + 1):
                 for end, result in ((READY, READY), (OF_IMAGE, "image"), (OF_IMAGE, "unknown")):
                     attempt = Attempt(1_795_000_000.123, 1_795_000_060.123, end, 1_795_000_020.123, "0" * PLACE)
-                    counts.add(f"image-{image:040}", f"{build:032x}", f"flavor-{flavor:040}", result, 1.0, attempt)
+                    names = f"image-{image:040}", f"{build:032x}", f"flavor-{flavor:040}"
+                    counts.add(*names, result, 1.0, attempt, "\N{SNOWMAN}" * 2 * LONGEST_WORDS)
     assert len(json.dumps(counts.document()).encode()) < 700_000
 
 
@@ -115,6 +120,19 @@ def test_the_largest_document_fits_into_a_znode() -> None:
 def test_a_document_that_cannot_be_used_is_refused(document: dict[str, object]) -> None:
     with pytest.raises(BadDocument, match="tiny"):
         LaunchCounts.from_document(document)
+
+
+def test_the_words_of_the_last_failure_that_may_lie_in_the_image_are_kept() -> None:
+    counts = LaunchCounts()
+    for end, words in ((OF_IMAGE, "first"), (SILENT, "no answer\nby ssh"), (OF_OTHERS, "no room"), (READY, "")):
+        counts.add("tiny", "a", "small", READY if end == READY else "image", 2.0, Attempt(1.0, 2.0, end), words)
+    counts.add("tiny", "a", "small", "capacity", 2.0, None, "no quota")
+    again = LaunchCounts.from_document(json.loads(json.dumps(counts.document())))
+    for known in (counts, again):
+        told = "tiny build a: 1 of 5 in west; the last failure: no answer by ssh"
+        assert sentence_with_words("tiny", "a", "west", known) == told
+    odd = {"tiny": {"a": {"flavors": {"small": {"image": 1}}, "failure": 5}}}
+    assert sentence_with_words("tiny", "a", "west", LaunchCounts.from_document(odd)) == "tiny build a: 0 of 1 in west"
 
 
 def test_attempts_of_earlier_versions_have_no_time_of_active_and_no_place() -> None:

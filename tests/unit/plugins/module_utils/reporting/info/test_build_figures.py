@@ -105,6 +105,14 @@ def test_a_build_that_is_not_used_needs_attention_and_the_one_before_is_current(
     )
 
 
+def test_a_build_of_which_launches_failed_is_told_with_the_words_of_the_last_failure() -> None:
+    failed = counts()
+    failed.add("tiny", NEW, "small", "image", NOW, Attempt(NOW - 5, NOW, OF_IMAGE), "probe: no python3")
+    reading = reading_of({**tree(), "/nodepool/stackci/launch-counts/west": failed.document()})
+    told = "tiny build 7f7f7f7f: 0 of 10 in west; the build before: 212 of 212; the last failure: probe: no python3"
+    assert trouble_with(reading, "tiny", NEW, "west", NOW) == told
+
+
 def test_the_explanation_of_a_request_names_the_build_of_its_nodes() -> None:
     reading = reading_of(tree())
     rows = request_rows(reading, NOW)
