@@ -199,6 +199,10 @@ command:
   returned: with O(state=present)
   type: str
   sample: ~/nodepool-quickstart/nodepoolctl
+clouds_config:
+  description: Path of C(clouds.yaml) where it would not be found from every folder. Otherwise empty.
+  returned: with O(state=present)
+  type: str
 choices:
   description: What was chosen and why. Empty when C(nodepool.yaml) was there already.
   returned: with O(state=present)

@@ -52,6 +52,8 @@ def quickstart(module: AnsibleModule) -> dict[str, Any]:
         return {"changed": bool(removed), "removed": removed, "kept": kept, "folder": wish.folder}
     if params["state"] != "present":
         return _zookeeper(module, wish, progress)
+    from ..clients.openstack.clouds import clouds_files_from_here
+
     ready = prepare(wish, preview=module.check_mode, say=progress.line)
     before = "" if ready.changed else ready.text
     return {
@@ -67,6 +69,7 @@ def quickstart(module: AnsibleModule) -> dict[str, Any]:
         "private_key": ready.private_key,
         "zookeeper": ready.zookeeper,
         "command": ready.command,
+        "clouds_config": clouds_files_from_here(wish.clouds_config)[0],
         "choices": ready.choices,
     }
 

@@ -163,6 +163,20 @@ def clouds_file(clouds_config: str | None = None) -> str | None:
     return clouds_config or next((path for path in _candidates(None) if os.path.exists(path)), None)
 
 
+def clouds_files_from_here(clouds_config: str | None = None) -> tuple[str, str]:
+    """Return the clouds.yaml and the secure.yaml that are read now and would not be found from another folder.
+
+    "" for one that is found from everywhere, or that is not there.
+    """
+    if library.IMPORT_ERROR is not None:
+        return clouds_config or "", ""
+    here = os.environ.get(HERE) or os.path.dirname(library.sdk_config.CONFIG_FILES[0])
+    path = os.path.join(here, clouds_file(clouds_config) or "")
+    moves = clouds_config is not None or path not in library.sdk_config.CONFIG_FILES or os.path.dirname(path) == here
+    secure = [path for path in _from_here(library.sdk_config.SECURE_FILES) if os.path.dirname(path) == here]
+    return (path if moves and os.path.basename(path) else ""), next(filter(os.path.exists, secure), "")
+
+
 def load_cloud_entry(
     provider: str, cloud: str, region_name: str | None, clouds_config: str | None = None
 ) -> CloudEntry:
@@ -225,7 +239,10 @@ def _candidates(clouds_config: str | None) -> list[str]:
     if clouds_config is not None:
         return [clouds_config]
     override = os.environ.get("OS_CLIENT_CONFIG_FILE")
-    return ([override] if override else []) + _from_here(library.sdk_config.CONFIG_FILES)
+    # A relative path is meant from where the operator is.
+    return ([os.path.join(os.environ.get(HERE, ""), override)] if override else []) + _from_here(
+        library.sdk_config.CONFIG_FILES
+    )
 
 
 def _from_here(paths: Iterable[str]) -> list[str]:
@@ -263,8 +280,10 @@ def _readable_file(provider: str, clouds_config: str | None) -> str:
             why = "has no 'clouds' mapping"
         raise CloudAuthError(f"provider {provider}: {path} {why}: correct the file", provider=provider)
     looked = ", ".join(dict.fromkeys(path for path in candidates if path.endswith(".yaml")))
+    # Somebody has sourced an openrc file, Horizon's other download, and expects that it is used.
+    sourced = "; the variables OS_* alone are not used" if os.environ.get("OS_AUTH_URL") else ""
     raise CloudAuthError(
-        f"provider {provider}: no clouds.yaml was found ({looked}): create one, or name its path"
+        f"provider {provider}: no clouds.yaml was found ({looked}){sourced}: create one, or name its path"
         " (clouds_config of a module, nodepool_clouds_config of a playbook, or OS_CLIENT_CONFIG_FILE)",
         provider=provider,
     )

@@ -25,12 +25,15 @@ def write_command(wish: QuickstartWish, notes: Notes) -> str:
 
     A script that somebody has changed stays as it is.
     """
+    from ...clients.openstack.clouds import clouds_files_from_here
+
     path = notes.at(COMMAND)
     root = collections_path(os.environ.get(SOURCE, ""))
     if not root:
         return ""
     if notes.is_as_written(COMMAND) or not os.path.exists(path):
-        notes.write_file(COMMAND, script(root, notes.at(NODEPOOL_YAML), notes.private_key, wish.clouds_config or ""))
+        clouds, secure = clouds_files_from_here(wish.clouds_config)
+        notes.write_file(COMMAND, script(root, notes.at(NODEPOOL_YAML), notes.private_key, clouds, secure))
         os.chmod(path, 0o700)
     return shell_word(path, os.path.expanduser("~"))
 
@@ -41,9 +44,10 @@ def collections_path(plugins: str) -> str:
     return parts[0] if tuple(parts[1:]) == _PACKAGE and os.path.isdir(plugins) else ""
 
 
-def script(root: str, config: str, private_key: str, clouds_config: str) -> str:
+def script(root: str, config: str, private_key: str, clouds_config: str, secure_file: str) -> str:
     """Return the text of the script. What the environment says comes first, as for the command itself."""
-    known = {"NODEPOOL_CONFIG": config, "NODEPOOL_SSH_KEY": private_key, "OS_CLIENT_CONFIG_FILE": clouds_config}
+    known = {"NODEPOOL_CONFIG": config, "NODEPOOL_SSH_KEY": private_key}
+    known |= {"OS_CLIENT_CONFIG_FILE": clouds_config, "OS_CLIENT_SECURE_FILE": secure_file}
     lines = ["#!/bin/sh", "# Made by the playbook stackci.nodepool.quickstart."]
     for name, value in known.items():
         if value:

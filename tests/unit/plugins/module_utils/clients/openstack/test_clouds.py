@@ -135,6 +135,33 @@ def test_the_operators_own_directory_comes_first(path: Path, monkeypatch, tmp_pa
     assert str(stands) in load_cloud_entry("p", "east", None).where
 
 
+def test_files_that_another_folder_would_not_find(path: Path, monkeypatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("OS_CLIENT_CONFIG_FILE", raising=False)
+    for name in ("stands", "usual"):
+        (tmp_path / name).mkdir()
+    here, usual = (str(tmp_path / name / "clouds.yaml") for name in ("stands", "usual"))
+    monkeypatch.setenv(clouds.HERE, str(tmp_path / "stands"))
+    monkeypatch.setattr(library.sdk_config, "CONFIG_FILES", ["/module/clouds.yaml", usual])
+    monkeypatch.setattr(library.sdk_config, "SECURE_FILES", ["/module/secure.yaml"])
+    assert clouds.clouds_files_from_here() == ("", "")
+    path.rename(usual)
+    assert clouds.clouds_files_from_here() == ("", "")
+    assert clouds.clouds_files_from_here(usual) == (usual, ""), "the option names it, so the next command must, too"
+    for file in (here, here.replace("clouds", "secure")):
+        Path(file).write_text("{}", encoding="utf-8")
+    assert clouds.clouds_files_from_here() == (here, here.replace("clouds", "secure"))
+    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", "../usual/clouds.yaml")
+    assert clouds.clouds_files_from_here()[0] == f"{tmp_path}/stands/../usual/clouds.yaml"
+
+
+def test_a_sourced_openrc_file_alone_is_told(monkeypatch) -> None:
+    monkeypatch.delenv("OS_CLIENT_CONFIG_FILE", raising=False)
+    monkeypatch.setattr(library.sdk_config, "CONFIG_FILES", ["/a/clouds.yaml"])
+    monkeypatch.setenv("OS_AUTH_URL", "https://keystone.invalid/v3")
+    with pytest.raises(CloudAuthError, match=r"the variables OS_\* alone are not used: create one"):
+        load_cloud_entry("p", "east", None)
+
+
 def test_no_file_at_all_names_where_it_was_looked_for(monkeypatch) -> None:
     monkeypatch.delenv("OS_CLIENT_CONFIG_FILE", raising=False)
     # The SDK itself may name a place twice.

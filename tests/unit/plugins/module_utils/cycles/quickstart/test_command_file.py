@@ -53,6 +53,19 @@ def test_the_script_knows_configuration_key_and_clouds(folder: Path) -> None:
     assert notes.files[COMMAND], "so state=absent removes it"
 
 
+def test_the_script_knows_the_files_of_the_folder_in_which_the_playbook_was_started(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NODEPOOL_HERE", str(tmp_path))
+    monkeypatch.delenv("OS_CLIENT_CONFIG_FILE", raising=False)
+    notes = Notes(str(folder), private_key="/k")
+    for name in ("clouds.yaml", "secure.yaml"):
+        (tmp_path / name).write_text("{}", encoding="utf-8")
+    write_command(QuickstartWish(cloud="c", folder=str(folder)), notes)
+    assert ran(folder) == f"{folder}/nodepool.yaml /k {tmp_path}/clouds.yaml ['ssh', 'my node']\n"
+    assert f"OS_CLIENT_SECURE_FILE={tmp_path}/secure.yaml" in (folder / COMMAND).read_text("utf-8")
+
+
 def test_a_changed_script_stays_and_an_old_one_is_renewed(folder: Path) -> None:
     wish, notes = QuickstartWish(cloud="c", folder=str(folder)), Notes(str(folder), private_key="/one")
     write_command(wish, notes)
