@@ -97,8 +97,8 @@ images:
         - The image is due with V(requested) (a build was requested), V(no-ready-build), V(aged) (C(rebuild-age)),
           V(files-lost) (the files of the newest build, made by the builder on this host, are not in C(images-dir) any
           more), V(builder-gone) (a provider waits for files of the newest build, and no cycle of the builder that has
-          them has run for half an hour) and V(format-missing) (a provider needs a format that the newest build does not
-          have).
+          them has run for C(builder-gone-after), half an hour by default) and V(format-missing) (a provider needs a
+          format that the newest build does not have).
         - It is not due with V(fresh), V(paused), V(building), V(backoff) (after failures), V(no-format) (no provider
           lists the image), V(format-unknown) (C(clouds.yaml) does not name the format) and V(removed) (not configured).
       type: str

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Builders of which no cycle runs although a provider waits for files that only they have. Pure.
 
-Other builders wait for GIVEN_UP seconds: a machine that restarts is back by then. After that they do without its files.
+Other builders wait for the image's ``builder-gone-after``: a machine that restarts is back by then. After that they do
+without its files.
 """
 
 from __future__ import annotations
@@ -18,9 +19,6 @@ from ..model.image import Build
 from ..model.lines import span
 from ..model.own_tree import ABSENT_BUILDERS
 from .image_snapshot import ImagesView
-
-GIVEN_UP = 1800.0
-"""Seconds without a cycle of a builder after which others do without its files."""
 
 
 def absence_path(builder_id: str) -> str:
@@ -55,12 +53,11 @@ def works(view: ImagesView, build: Build) -> bool:
 def given_up_at(view: ImagesView, build: Build) -> float | None:
     """Return the UNIX time from which on other builders do without the files of a build.
 
-    None when its builder works, is this one, or when nobody has noticed yet that it is absent.
+    None when its builder works, is this one, when nobody has noticed yet that it is absent, or when the configuration
+    has no such image.
     """
-    since = view.absent.get(build.builder_id or "")
-    if since is None or view.is_from_here(build) or works(view, build):
-        return None
-    return min(since, view.now) + GIVEN_UP
+    since, image = _away_since(view, build), view.config.diskimages.get(build.image)
+    return None if since is None or image is None else since + image.builder_gone_after
 
 
 def whereabouts(view: ImagesView, build: Build) -> str:
@@ -68,9 +65,20 @@ def whereabouts(view: ImagesView, build: Build) -> str:
     where = f"its files are on the builder {build.builder or 'another host'}"
     if works(view, build):
         return where
-    at = given_up_at(view, build)
-    if at is None:
+    since, at = _away_since(view, build), given_up_at(view, build)
+    if since is None or at is None:
         return f"{where}; no cycle of that builder runs now"
-    gone = f"{where}; no cycle of that builder has run for {span(max(0.0, view.now - at + GIVEN_UP))}"
     when = "now" if view.now >= at else f"in {span(at - view.now)}"
-    return f"{gone}, and other builders do without them {when}"
+    gone = f"no cycle of that builder has run for {span(view.now - since)}"
+    return f"{where}; {gone}, and other builders do without them {when}"
+
+
+def _away_since(view: ImagesView, build: Build) -> float | None:
+    """Return the UNIX time at which a builder was missed; None when it works, is this one, or nobody has noticed it.
+
+    A time that has not come is now: the clock that it was stored by was wrong.
+    """
+    since = view.absent.get(build.builder_id or "")
+    if since is None or view.is_from_here(build) or works(view, build):
+        return None
+    return min(since, view.now)

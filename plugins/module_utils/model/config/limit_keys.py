@@ -1,9 +1,11 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The keys that limit what a pool or a tenant may use, and their resources."""
+"""The keys that limit what a pool or a tenant may use, and their resources; the entry of a tenant."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from ..resources import (
     CORES,
@@ -13,8 +15,8 @@ from ..resources import (
     VOLUMES,
     Limits,
 )
-from .option_kinds import count
-from .options import MOST, Raw
+from .option_kinds import count, derived, needed_text
+from .options import MOST, Raw, section
 
 LIMITS = {
     "max-servers": count("Maximum number of servers.", unit="servers"),
@@ -42,3 +44,17 @@ def all_limits_of(item: Raw) -> Limits:
     """Return the limits of a tenant's entry, also those of resources with other names."""
     others = {key: value for key, value in item.items() if not key.startswith(("max-", "tenant"))}
     return Limits({**{key: int(value) for key, value in others.items() if value is not None}, **limits_of(item)})
+
+
+@section(
+    "tenant",
+    "What the nodes of a tenant may use together; what is not named is not limited.",
+    alone=LIMITS,
+    rules={"patternProperties": {"^(?!max-|tenant)": OTHER_LIMIT}},
+)
+@dataclass(frozen=True)
+class TenantLimit:
+    """The limits of a tenant, also those of resources with other names."""
+
+    name: str = needed_text("Name of the tenant.", key="tenant-name")
+    limits: Limits = derived(all_limits_of)

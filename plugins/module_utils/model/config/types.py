@@ -20,12 +20,7 @@ from ..resources import Limits
 from .drivers import OTHER_DRIVERS, OURS
 from .gate_settings import CANARY_PREFIX, GateSettings
 from .launch_settings import OURS_ONLY, LaunchSettings, Probe
-from .limit_keys import (
-    LIMITS,
-    OTHER_LIMIT,
-    all_limits_of,
-    limits_of,
-)
+from .limit_keys import LIMITS, TenantLimit, limits_of
 from .option_kinds import (
     SCALAR,
     SERVER_NAME,
@@ -231,6 +226,14 @@ class Diskimage:
     gate: GateSettings | None = part(
         "Test of each new upload before nodes are made from it.", GateSettings, inherits=PARENT, files=(SETTINGS,)
     )
+    builder_gone_after: int = seconds(
+        "Time without a cycle of the builder that has the newest build. After it, another builder builds the image "
+        "again if a provider waits for its files.",
+        1800,
+        least=1,
+        inherits=PARENT,
+        files=OURS_ONLY,
+    )
     fall_back: bool = switch(
         "Try a new build with few launches first, and launch from the build before it where they fail.",
         True,
@@ -407,20 +410,6 @@ class Provider:
     diskimages: Mapping[str, ProviderDiskimage] = parts("Diskimages to upload to this provider.", ProviderDiskimage)
     cloud_images: Mapping[str, CloudImage] = parts("Images that are in the cloud already.", CloudImage, files=NAMED)
     pools: Mapping[str, Pool] = parts("Pools of the provider.", Pool, files=NAMED)
-
-
-@section(
-    "tenant",
-    "What the nodes of a tenant may use together; what is not named is not limited.",
-    alone=LIMITS,
-    rules={"patternProperties": {"^(?!max-|tenant)": OTHER_LIMIT}},
-)
-@dataclass(frozen=True)
-class TenantLimit:
-    """The limits of a tenant, also those of resources with other names."""
-
-    name: str = needed_text("Name of the tenant.", key="tenant-name")
-    limits: Limits = derived(all_limits_of)
 
 
 @dataclass(frozen=True)

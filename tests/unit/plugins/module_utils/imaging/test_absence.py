@@ -6,15 +6,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.absence import (
-    GIVEN_UP,
     Absence,
     absence_path,
     given_up_at,
     whereabouts,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.image_snapshot import ImageState
-from tests.support.image_views import NOW, THEM, build, view
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import Diskimage
+from tests.support.image_views import NOW, THEM, build, config, view
 
+GIVEN_UP = Diskimage.builder_gone_after
 THEIRS = build(1, builder_id=THEM, builder="them.example.org")
 
 
@@ -30,6 +31,18 @@ def test_the_delay_is_told():
     wrong = replace(seen, absent={THEM: NOW + 1e6})
     assert given_up_at(wrong, THEIRS) == NOW + GIVEN_UP, "the clock that it was stored by was wrong"
     assert "has run for 0 s" in whereabouts(wrong, THEIRS)
+
+
+def test_the_delay_is_that_of_the_image():
+    images = {"debian": {"builder_gone_after": 60}, "ubuntu": {}}
+    seen = view(config(images), ImageState("debian", builds=(THEIRS,)), absent={THEM: NOW - 90})
+    assert given_up_at(seen, THEIRS) == NOW - 30
+    assert whereabouts(seen, THEIRS).endswith("has run for 1 min 30 s, and other builders do without them now")
+    other = replace(THEIRS, image="ubuntu")
+    assert given_up_at(seen, other) == NOW - 90 + GIVEN_UP
+    unknown = replace(THEIRS, image="fedora")
+    assert given_up_at(seen, unknown) is None, "nobody builds it by this configuration"
+    assert whereabouts(seen, unknown).endswith("no cycle of that builder runs now")
 
 
 def test_what_is_stored_is_read_again_and_nonsense_is_nobodys_absence():
