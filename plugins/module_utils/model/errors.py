@@ -97,6 +97,10 @@ class StoreUnreachable(StoreError):
     """There is no connection to ZooKeeper, or it broke: no server answers, or they have no quorum."""
 
 
+class OnlyLastState(PartlyFailed, StoreUnreachable):
+    """ZooKeeper could not be reached, and what is shown is the last state that is kept on this host."""
+
+
 class StoreGone(StoreError):
     """The znode of an operation does not exist (any more)."""
 

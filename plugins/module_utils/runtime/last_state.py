@@ -19,7 +19,7 @@ from ..clients.zookeeper.kept_tree import find
 from ..clients.zookeeper.link.tree import Tree
 from ..clients.zookeeper.tree_reading import Aged
 from ..model.config.types import NodepoolConfig
-from ..model.errors import PartlyFailed, StoreUnreachable
+from ..model.errors import OnlyLastState, StoreUnreachable
 from ..model.lines import span
 
 LAST_STATE_ARGUMENTS: dict[str, Any] = {"require_zookeeper": {"type": "bool", "default": True}}
@@ -50,7 +50,7 @@ def with_age(module: AnsibleModule, aged: Aged | None, result: dict[str, Any]) -
     """Return the result of a module with the age of what it shows.
 
     :param aged: None when it was read from ZooKeeper just now.
-    :raises PartlyFailed: it is old, and the options do not allow that; it carries the result.
+    :raises OnlyLastState: it is old, and the options do not allow that; it carries the result.
     """
     now = time.time()
     seen = now if aged is None else aged.seen
@@ -62,6 +62,6 @@ def with_age(module: AnsibleModule, aged: Aged | None, result: dict[str, Any]) -
     told = {"changed": False, **result, "as_of": as_of}
     if aged is not None:
         if module.params["require_zookeeper"]:
-            raise PartlyFailed(sentence(aged, now), told)
+            raise OnlyLastState(sentence(aged, now), told)
         module.warn(sentence(aged, now))
     return told

@@ -12,7 +12,12 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import NodepoolError, PartlyFailed, Stopped
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
+    NodepoolError,
+    OnlyLastState,
+    PartlyFailed,
+    Stopped,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.runtime.module import failure
 
 from . import commands
@@ -106,22 +111,30 @@ class Verb:
         return SIGNALLED + number
 
     def _watch(self, seconds: float) -> None:
-        """Show the screen again and again. After the first one a failure is shown and does not end the command."""
+        """Show the screen again and again."""
         first = True
         while True:
-            try:
-                result = self.ask(
-                    commands.STATUS, {"width": self.options.get("width", shutil.get_terminal_size().columns)}
-                )
-                lines = result["lines"]
-            except NodepoolError as error:
-                if first:
-                    raise
-                lines = [str(error)]
+            lines = self._screen(first)
             title = f"{CLEAR}{time.strftime('%H:%M:%S')}, every {seconds:g} s until Ctrl-C"
             print("\n".join([title, *lines]), flush=True)
             first = False
             time.sleep(seconds)
+
+    def _screen(self, first: bool) -> list[str]:
+        """Return the lines of the status screen; after the *first* one a failure is shown and does not end the command.
+
+        While ZooKeeper cannot be reached that is the last state, which begins with its age.
+        """
+        width = self.options.get("width", shutil.get_terminal_size().columns)
+        try:
+            return list(self.ask(commands.STATUS, {"width": width})["lines"])
+        except OnlyLastState as error:
+            return list(error.result["lines"])
+        except NodepoolError as error:
+            if first:
+                raise
+            shown = error.result.get("lines", ()) if isinstance(error, PartlyFailed) else ()
+            return [str(error), *shown]
 
     def _show(self, result: Mapping[str, Any]) -> None:
         table = self.command.table

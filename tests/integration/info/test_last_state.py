@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import tempfile
 import uuid
 from collections.abc import Iterator
@@ -20,7 +21,10 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_fi
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.state_folder import default_folder
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.kept_tree import file_name
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.server.application import STATE_AGE
+from ansible_collections.stackci.nodepool.plugins.plugin_utils.nodepoolctl.endings import DONE, UNREACHABLE
+from ansible_collections.stackci.nodepool.plugins.plugin_utils.nodepoolctl.verbs import CLEAR
 from tests.support.ansible_run import ModuleProcess, run_alone, run_module
+from tests.support.command import nodepoolctl, surroundings, words_of
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.launcher_case import CloudBank, Site, label, pool, provider
 from tests.support.web_service import running
@@ -102,12 +106,17 @@ def test_what_only_shows_tells_the_last_state_and_what_acts_does_nothing(ensembl
         assert all(one["as_of"]["problem"] is None and one["as_of"]["age"] == 0 for one in live.values())
         assert not any(one["failed"] for one in live.values())
         assert not os.path.exists(kept), "nothing is written while ZooKeeper answers"
+        watched = stack.enter_context(watching(site))
+        eventually(lambda: "one: served by" in screens(watched)[-1], 60)
         calls = len(site.cloud.calls("POST /servers")), len(site.cloud.calls("DELETE /servers/{id}"))
         with without_a_quorum(ensemble):
             eventually(lambda: os.path.exists(kept), 60)
             stack.callback(os.unlink, kept)
             assert os.stat(kept).st_mode & 0o777 == 0o600
             all_is_old(site, live)
+            the_command_shows_it(site, nodes)
+            eventually(lambda: "last state" in screens(watched)[-1])
+            assert "one: served by" in screens(watched)[-1]
             acted = run_alone("node", {"config": str(site.config), "ids": nodes, "state": "absent"}, site.folder).result
             assert acted["failed"] and "no connection to ZooKeeper" in acted["msg"]
             options = {**site.files(), "state_dir": str(site.folder / "state"), "duration": 20}
@@ -140,3 +149,31 @@ def all_is_old(site: Site, live: dict[str, dict[str, Any]]) -> None:
     assert "last state" in run_module("nodepool_status", {"config": str(site.config)}, site.folder).screen
     unknown = look(site, "node_info", ids=["4711"])
     assert "last state" in unknown["msg"] and "has no node '4711'" in unknown["msg"]
+
+
+def the_command_shows_it(site: Site, nodes: list[str]) -> None:
+    """Like the modules; its exit status is that of a ZooKeeper that cannot be reached, unless the state may be old."""
+    for words, strict in ((["list"], True), (["list", "--no-require-zookeeper"], False), (["status"], True)):
+        done = nodepoolctl(*words, folder=site.folder, config=site.config)
+        assert done.returncode == (UNREACHABLE if strict else DONE), (words, done.stderr)
+        assert "last state" in done.stderr or "last state" in done.stdout, words
+        assert all(node in done.stdout for node in nodes) or words == ["status"], done.stdout
+
+
+@contextmanager
+def watching(site: Site) -> Iterator[Path]:
+    """``nodepoolctl status --watch`` at work; the file with what it prints."""
+    path = site.folder / "watched"
+    with path.open("wb") as out:
+        words = words_of("status", "--watch", "1")
+        process = subprocess.Popen(words, cwd=site.folder, env=surroundings(site.folder, site.config), stdout=out)
+    try:
+        yield path
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+def screens(path: Path) -> list[str]:
+    """What was shown, one after the other, without the one that is being written."""
+    return path.read_text("utf-8").split(CLEAR)[:-1] or [""]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
 from typing import Any
 
 import pytest
@@ -17,13 +18,14 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors impo
     ConfigError,
     DeadlineExceeded,
     MissingLibraryError,
+    OnlyLastState,
     PartlyFailed,
     Stopped,
     StoreDenied,
     StoreError,
     UnknownName,
 )
-from ansible_collections.stackci.nodepool.plugins.plugin_utils.nodepoolctl import commands
+from ansible_collections.stackci.nodepool.plugins.plugin_utils.nodepoolctl import commands, verbs
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.nodepoolctl.parser import parse
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.nodepoolctl.verbs import run
 
@@ -150,6 +152,24 @@ def test_a_verb_without_rows_says_what_it_did(capsys):
     for changed, text in ((True, "released\n"), (False, "nothing to release\n")):
         end("release web", {"changed": changed, "nodes": []})
         assert capsys.readouterr().out == text
+
+
+def test_the_screen_that_is_watched_goes_on_with_the_last_state_and_with_failures(capsys, monkeypatch):
+    monkeypatch.setattr(time, "sleep", lambda _seconds: None)
+    old = OnlyLastState("ZooKeeper cannot be reached", {"lines": ["! the last state, 5 s old", "served by a"]})
+    idle = PartlyFailed("no launcher works on this tree", {"lines": ["served by nobody"]})
+    answers = [old, {"lines": ["served by b"]}, StoreError("refused"), idle, interrupt]
+    assert end("status --watch 5", *answers)[0] == 130
+    screens = [text.splitlines()[1:] for text in capsys.readouterr().out.split(verbs.CLEAR)[1:]]
+    assert screens == [
+        ["! the last state, 5 s old", "served by a"],
+        ["served by b"],
+        ["refused"],
+        ["no launcher works on this tree", "served by nobody"],
+    ]
+    code, _modules = end("status --watch 5", idle)
+    assert code == 1, "the first one ends it"
+    assert end("status", old)[0] == 5, "ZooKeeper cannot be reached"
 
 
 def test_the_environment_names_the_configuration(monkeypatch):
