@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..model.cloud import Flavor
+from ..model.config.gate_settings import is_gate_label
 from ..model.config.launch_settings import LaunchSettings
 from ..model.config.types import CloudImage, Diskimage, NodepoolConfig, Pool, PoolLabel, Provider, ProviderDiskimage
 from ..model.errors import CloudRefused
@@ -120,7 +121,7 @@ class _Conversion:
         # Also those without a label: zuul-launcher deletes the uploads of images that a provider does not have.
         images = {name: _diskimage(self._config.diskimages[name], local) for name, local in provider.diskimages.items()}
         labels: list[dict[str, Any]] = []
-        for label in pool.labels.values():
+        for label in filter(_is_of_the_file, pool.labels.values()):
             made = self._convert_label(provider, pool, label, flavors, images)
             if made is not None:
                 labels.append(made)
@@ -244,7 +245,10 @@ class _Conversion:
     # -- the top -------------------------------------------------------------------------------------------------
 
     def _labels(self) -> Iterator[dict[str, Any]]:
+        added = _added_labels(self._config)
         for label in self._config.labels.values():
+            if label.name in added:
+                continue
             uses = self._uses.get(label.name)
             if uses is None:
                 self._tell(f"label {label.name} is left out: no pool of the driver openstack offers it in Zuul")
@@ -264,6 +268,14 @@ class _Conversion:
             self._tell(
                 "tenant-resource-limits have no counterpart: max-nodes of a label limits its nodes in all tenants"
             )
+        if config.usage_budgets:
+            self._tell("usage-budgets count nodes of the launchers of this collection only")
+        converted_images = [image for name, image in config.diskimages.items() if name in self._images]
+        for image in converted_images:
+            for text in _about_diskimage(image):
+                self._tell(text)
+        if any(image.fall_back for image in converted_images):
+            self._tell("fall-back of diskimages has no counterpart: all launches are from the newest build at once")
         if config.max_hold_age:
             self._tell("max-hold-age is set in Zuul's scheduler: max_hold_expiration in zuul.conf")
         for text in config.warnings:
@@ -271,6 +283,19 @@ class _Conversion:
         unused = sorted(config.diskimages.keys() - self._images.keys())
         if unused:
             self._tell(f"diskimages that no provider lists are left out: {', '.join(unused)}")
+
+
+def _is_of_the_file(label: PoolLabel) -> bool:
+    """Return False for a label that only our launchers know: that of a gate's nodes, or of a channel."""
+    return not label.channel and not is_gate_label(label.name)
+
+
+def _added_labels(config: NodepoolConfig) -> set[str]:
+    """Return the names of the labels that nodepool.yaml does not have."""
+    offered = (
+        label for one in config.providers.values() for pool in one.pools.values() for label in pool.labels.values()
+    )
+    return {label.name for label in offered if not _is_of_the_file(label)}
 
 
 def limits_of(limits: Limits) -> dict[str, int]:
@@ -355,6 +380,9 @@ def _about_provider(provider: Provider) -> Iterator[str]:
             yield f"{name}: glance's tags of {image.name} have no counterpart: Zuul's tags are properties"
         if image.pause:
             yield f"{name}: pause of diskimage {image.name} has no counterpart"
+    for cloud_image in provider.cloud_images.values():
+        if cloud_image.probe is not None:
+            yield f"{name}: probe of cloud-image {cloud_image.name} has no counterpart"
     for name_of, kind in _odd_connections(provider):
         yield f"{name}: connection-type {kind} of {name_of} is not one of Zuul's: it becomes ssh"
 
@@ -367,6 +395,16 @@ def _odd_connections(provider: Provider) -> Iterator[tuple[str, str]]:
     for image in _images_of(provider):
         if image.connection_type not in ("ssh", "winrm"):
             yield image.name, image.connection_type
+
+
+def _about_diskimage(image: Diskimage) -> Iterator[str]:
+    name = f"diskimage {image.name}"
+    if image.tags:
+        yield f"{name}: its glance tags have no counterpart: Zuul's tags are properties"
+    if image.gate is not None:
+        yield f"{name}: its gate has no counterpart: our builder still tests what it uploads"
+    if image.probe is not None:
+        yield f"{name}: its probe has no counterpart"
 
 
 def _about_pool(pool: Pool, where: str) -> Iterator[str]:
