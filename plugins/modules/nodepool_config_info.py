@@ -69,6 +69,20 @@ problems:
   type: list
   elements: str
   sample: []
+other_providers:
+  description: The providers of other drivers, which are ignored.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    name:
+      description: The name of the provider.
+      type: str
+    driver:
+      description: The driver of the provider.
+      type: str
+  sample:
+    - {name: cluster1, driver: kubernetes}
 settings:
   description:
     - The options of each section, in the order of the file. Providers of other drivers are left out.

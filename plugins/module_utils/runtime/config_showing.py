@@ -11,6 +11,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 
 from ..clients.config_file import read_source, settings_beside
+from ..model.config.drivers import other_providers
 from ..reporting.info.config import DEFAULT, setting_rows
 from ..reporting.info.fields import refuse_unknown
 from .arguments import NAMES, TREE_ARGUMENTS, load, warn_of_other_drivers
@@ -33,7 +34,8 @@ def show(module: AnsibleModule) -> dict[str, Any]:
     secure = read_source(params["secure_config"], secret=True) if params["secure_config"] else None
     own = params["settings"] or settings_beside(params["config"])
     settings = read_source(own, ours=True) if os.path.lexists(own) else None
-    rows = setting_rows(config, read_source(params["config"]), secure, settings)
+    source = read_source(params["config"])
+    rows = setting_rows(config, source, secure, settings)
     asked = params["sections"]
     refuse_unknown("sections", asked, (row["section"] for row in rows), "there is no section")
     wanted = [row for row in rows if not asked or row["section"] in asked]
@@ -41,5 +43,6 @@ def show(module: AnsibleModule) -> dict[str, Any]:
         "changed": False,
         "file": config.path,
         "problems": list(config.warnings),
+        "other_providers": other_providers(source.data),
         "settings": [row for row in wanted if row["origin"] != DEFAULT or not params["only_given"]],
     }

@@ -15,7 +15,10 @@ CONFIG = {
     "zookeeper-servers": [{"host": "localhost"}],
     "labels": [{"name": "small"}],
     "cloud": "an unknown key",
-    "providers": [{"name": "west", "cloud": "west", "pools": [{"name": "main", "max-servers": 3, "labels": []}]}],
+    "providers": [
+        {"name": "west", "cloud": "west", "pools": [{"name": "main", "max-servers": 3, "labels": []}]},
+        {"name": "cluster", "driver": "kubernetes", "context": "ours"},
+    ],
 }
 
 
@@ -24,7 +27,8 @@ def test_all_is_told_as_documented(tmp_path):
     result = run_module("nodepool_config_info", {"config": "nodepool.yaml"}, tmp_path, check=True).result
     shown = {name: value for name, value in result.items() if name not in ("failed", "invocation", "warnings")}
     assert differences(nodepool_config_info.RETURN, shown, check=True) == []
-    assert (result["failed"], result["changed"], len(result["problems"])) == (False, False, 1)
+    assert (result["failed"], result["changed"], len(result["problems"])) == (False, False, 2)
+    assert result["other_providers"] == [{"name": "cluster", "driver": "kubernetes"}]
     pool = {"config": "nodepool.yaml", "sections": ["providers[west].pools[main]"], "only_given": True}
     rows = run_alone("nodepool_config_info", pool, tmp_path).result["settings"]
     assert [(row["option"], row["value"], row["origin"]) for row in rows] == [("max-servers", 3, "pool")]
@@ -33,7 +37,7 @@ def test_all_is_told_as_documented(tmp_path):
 def test_what_is_wrong_is_told_in_full_and_an_unknown_section_with_the_nearest(tmp_path):
     (tmp_path / "nodepool.yaml").write_text(json.dumps(CONFIG), "utf-8")
     result = run_alone("nodepool_config_info", {"config": "nodepool.yaml", "strict_config": True}, tmp_path).result
-    assert result["failed"] and len(result["problems"]) == 1 and "cloud" in result["msg"]
+    assert result["failed"] and len(result["problems"]) == 2 and "cloud" in result["msg"]
     result = run_alone(
         "nodepool_config_info", {"config": "nodepool.yaml", "sections": ["labels[smal]"]}, tmp_path
     ).result

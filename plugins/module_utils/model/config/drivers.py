@@ -8,7 +8,8 @@ They serve only to recognise such an option in a file and to report it with a be
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
 OURS = "openstack"
 
@@ -102,6 +103,15 @@ _IGNORED = "only openstack is supported, the provider and its pools are ignored"
 def other_driver(driver: str) -> str:
     """Return what is wrong with a provider that has the driver."""
     return f"has the driver {driver}; {_IGNORED}: remove it, or let a launcher of Nodepool serve it in the same tree"
+
+
+def other_providers(data: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return name and driver of each provider that has another driver.
+
+    :param data: those of a nodepool.yaml that can be used.
+    """
+    items = data.get("providers") or []
+    return [{"name": item["name"], "driver": item["driver"]} for item in items if (item.get("driver") or OURS) != OURS]
 
 
 def is_of_other_driver(warning: str) -> bool:
