@@ -22,6 +22,7 @@ from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop import proce
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.service import loop_id
 from tests.support.ansible_run import COLLECTIONS, environment
 from tests.support.fixtures_zookeeper import eventually
+from tests.support.other_user import OtherUser
 
 MODULE = "ansible_collections.stackci.nodepool.plugins.plugin_utils.loop"
 HUMBLE = ("setpriv", "--bounding-set=-all", "--inh-caps=-all", "--no-new-privs")
@@ -42,6 +43,7 @@ class LoopProcess:
 
     :param loop: the table ``loop``, beyond what every test needs.
     :param humble: run without any of root's capabilities, as an ordinary user does, whoever runs the tests.
+    :param user: run as another user, with its umask; the folder must be that user's.
     :ivar words: what systemd was told so far.
     """
 
@@ -52,6 +54,7 @@ class LoopProcess:
         variables: Mapping[str, Any],
         *,
         humble: bool = False,
+        user: OtherUser | None = None,
         more: Mapping[str, str] | None = None,
     ) -> None:
         self.folder = folder
@@ -60,6 +63,7 @@ class LoopProcess:
         self.log = folder / "loop.log"
         self.words: list[str] = []
         self._wrap = HUMBLE if humble and os.geteuid() == 0 else ()
+        self._user = user.as_process() if user is not None else {}
         self._more = dict(more or {})
         self._tables = {
             "loop": {"name": "launcher", "playbook": "x", "prefix": "launcher", "state_dir": str(self.state), **loop},
@@ -112,6 +116,7 @@ class LoopProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
+                **self._user,
             )
 
     def signal(self, number: int) -> None:
