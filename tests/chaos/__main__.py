@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""``python -m tests.chaos [--seconds N] [--seed N …] [--virtual | --stock]``"""
+"""``python -m tests.chaos [--seconds N] [--seed N …] [--load N] [--virtual | --stock]``"""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def main() -> int:
         if options.virtual:
             figures, found = _virtual(seed, options.seconds)
         else:
-            figures, found = _real(BesideRun if options.stock else RealRun, seed, options.seconds)
+            figures, found = _real(BesideRun if options.stock else RealRun, seed, options)
         counts = ", ".join(f"{name} {number}" for name, number in figures.items())
         print(f"{'WRONG' if found else 'ok   '} seed {seed}, {time.monotonic() - began:.0f} s: {counts}", flush=True)
         for text in found:
@@ -53,10 +53,10 @@ def main() -> int:
     return 1 if wrong else 0
 
 
-def _real(kind: type[RealRun], seed: int, seconds: float) -> tuple[dict[str, int], list[str]]:
+def _real(kind: type[RealRun], seed: int, options: argparse.Namespace) -> tuple[dict[str, int], list[str]]:
     folder = FOLDER.resolve() / f"seed-{seed}"
     shutil.rmtree(folder, ignore_errors=True)
-    outcome = kind(seed, seconds, folder).run()
+    outcome = kind(seed, options.seconds, folder, options.load).run()
     return outcome.figures, outcome.wrong
 
 
@@ -73,6 +73,9 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--seconds", type=float, default=120.0, help="of load and trouble; the site settles after it")
     parser.add_argument("--seed", type=int, nargs="+", help="of the schedule; without it a random one")
+    parser.add_argument(
+        "--load", type=float, default=1.0, help="so many times as many requests with shorter jobs; not with --virtual"
+    )
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--virtual", action="store_true", help="on virtual time, in this process")
     where.add_argument("--stock", action="store_true", help="beside a launcher of Nodepool 11, which is struck as well")

@@ -19,7 +19,7 @@ from tests.chaos.beside_schedule import STOCK, beside_schedule
 from tests.chaos.history import NODES, Event, History, document
 from tests.chaos.proxy import Proxy
 from tests.chaos.real import CHROOT, PATIENCE, RealRun
-from tests.chaos.schedule import PROVIDERS, Action, schedule
+from tests.chaos.schedule import HOSTS, PROVIDERS, Action
 from tests.chaos.sides import COMPONENTS, OURS, THEIRS
 from tests.chaos.stock_host import StockHost
 from tests.interop.machines import machines, sshd
@@ -35,13 +35,14 @@ class BesideRun(RealRun):
     """The run of one seed. Strangers do not write to the tree: Nodepool's launcher cannot bear what they write."""
 
     clouds = (*PROVIDERS, CLOUD)
+    host_names = (*HOSTS, "three")
     tls = True
     theirs: list[str]
     """What Nodepool's launcher did wrong to its own."""
 
     def _actions(self) -> list[Action]:
-        own = [action for action in schedule(self.seed, self.seconds) if action.what != "strangers"]
-        return sorted([*own, *beside_schedule(self.seed, self.seconds)], key=lambda action: action.at)
+        own = [action for action in super()._actions() if action.what != "strangers"]
+        return sorted([*own, *beside_schedule(self.seed, self.seconds, self.load)], key=lambda action: action.at)
 
     def _providers(self) -> list[dict[str, Any]]:
         return site.providers(SHARED)

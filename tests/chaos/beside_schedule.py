@@ -30,16 +30,16 @@ LONGEST = 25.0
 """Longer than its session lives."""
 
 
-def beside_schedule(seed: int, seconds: float) -> list[Action]:
-    """These actions, in their order; the other ones of the seed do not depend on them."""
+def beside_schedule(seed: int, seconds: float, load: float = 1.0) -> list[Action]:
+    """These actions, in their order; the other ones of the seed do not depend on them. *load*: see :func:`schedule`."""
     chance = random.Random(f"{seed} beside")
-    return sorted([*_requests(chance, seconds), *_strikes(chance, seconds)], key=lambda action: action.at)
+    return sorted([*_requests(chance, seconds, load), *_strikes(chance, seconds)], key=lambda action: action.at)
 
 
-def _requests(chance: random.Random, seconds: float) -> Iterator[Action]:
-    for at in moments(chance, seconds, BETWEEN_REQUESTS):
+def _requests(chance: random.Random, seconds: float, load: float) -> Iterator[Action]:
+    for at in moments(chance, seconds, BETWEEN_REQUESTS / load):
         labels = chance.choices(list(WANTED), list(WANTED.values()))[0]
-        yield request(chance, at, list(labels))
+        yield request(chance, at, list(labels), load)
 
 
 def _strikes(chance: random.Random, seconds: float) -> Iterator[Action]:

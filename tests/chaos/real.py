@@ -55,14 +55,17 @@ class RealRun:
     """The run of one seed.
 
     :param folder: everything that it leaves is there: its log, what the modules said, ZooKeeper's data.
+    :param load: see :func:`schedule`.
     """
 
     clouds: Sequence[str] = PROVIDERS
+    host_names: Sequence[str] = HOSTS
     tls = False
 
-    def __init__(self, seed: int, seconds: float, folder: Path) -> None:
+    def __init__(self, seed: int, seconds: float, folder: Path, load: float = 1.0) -> None:
         self.seed = seed
         self.seconds = seconds
+        self.load = load
         self.folder = folder
         self.strikes = 0
         self._configured: list[Configured] = []
@@ -98,7 +101,7 @@ class RealRun:
         return Outcome(self.seed, wrong, {**self._figures(events), "swept": swept})
 
     def _actions(self) -> list[Action]:
-        return schedule(self.seed, self.seconds)
+        return schedule(self.seed, self.seconds, self.load, self.host_names)
 
     def _providers(self) -> list[dict[str, Any]]:
         return site.providers()
@@ -118,7 +121,7 @@ class RealRun:
         stack.callback(self.view.close)
         self.view.plant()
         self.hosts: dict[str, LauncherHost] = {}
-        for name in HOSTS:
+        for name in self.host_names:
             proxy = stack.enter_context(Proxy(self.zookeeper.port))
             folder = self.folder / f"host-{name}"
             self.hosts[name] = LauncherHost(name, folder, proxy, self.sim.clouds_yaml, self.seed, self.note)
@@ -379,7 +382,7 @@ class RealRun:
         if not self._is_left(self.view.remains()):
             return 0
         self.note("leak_cleanup")
-        host = self.hosts[HOSTS[0]]
+        host = self.hosts[self.host_names[0]]
         options = {"config": str(host.config), "clouds_config": str(self.sim.clouds_yaml), "min_age": 0, "wait": 1}
         ran = run_alone("leak_cleanup", options, self.folder, timeout=PATIENCE)
         self.note(f"leak_cleanup: {json.dumps(ran.result)[:2000]}")

@@ -66,11 +66,16 @@ class Action:
         return f"{self.at:8.2f} {self.what} {' '.join(f'{key}={value}' for key, value in self.options.items())}"
 
 
-def schedule(seed: int, seconds: float) -> list[Action]:
-    """All actions of a run, in their order."""
+def schedule(seed: int, seconds: float, load: float = 1.0, hosts: Sequence[str] = HOSTS) -> list[Action]:
+    """All actions of a run, in their order.
+
+    :param load: so many times as many requests, which keep their nodes so many times shorter; troubles and strikes are
+        as many as without.
+    :param hosts: those with a launcher of ours, which are struck.
+    """
     chance = random.Random(seed)
     typos = list(_typos(chance, seconds))
-    made = [*_requests(chance, seconds), *_troubles(chance, seconds, typos), *_strikes(chance, seconds)]
+    made = [*_requests(chance, seconds, load), *_troubles(chance, seconds, typos), *_strikes(chance, seconds, hosts)]
     made += _builds(chance, seconds)
     for begin, end in typos:
         made += [Action(begin, "typo", {"lasts": end - begin}), Action(end, "typo-over")]
@@ -85,15 +90,15 @@ def moments(chance: random.Random, seconds: float, distance: float) -> Iterator[
         at += chance.expovariate(1 / distance)
 
 
-def _requests(chance: random.Random, seconds: float) -> Iterator[Action]:
-    for at in moments(chance, seconds, BETWEEN_REQUESTS):
+def _requests(chance: random.Random, seconds: float, load: float) -> Iterator[Action]:
+    for at in moments(chance, seconds, BETWEEN_REQUESTS / load):
         for _request in range(chance.choices([1, 2, 6], [85, 12, 3])[0]):
             many = chance.choices([1, 2, 3, 5], [72, 16, 8, 4])[0]
             labels = [chance.choices([*LABELS, "unheard-of"], [60, 25, 14, 1])[0]] * many
-            yield request(chance, at, labels)
+            yield request(chance, at, labels, load)
 
 
-def request(chance: random.Random, at: float, labels: list[str]) -> Action:
+def request(chance: random.Random, at: float, labels: list[str], load: float) -> Action:
     """A request for these labels by somebody with a habit."""
     options = {
         "labels": labels,
@@ -102,7 +107,7 @@ def request(chance: random.Random, at: float, labels: list[str]) -> Action:
         "relative": chance.choice([0, 0, 1, 5]),
         "tenant": chance.choice(["one", "two"]),
         "wait": round(chance.expovariate(1 / 6), 2),
-        "work": round(chance.expovariate(1 / 8), 2),
+        "work": round(chance.expovariate(1 / 8) / load, 2),
     }
     return Action(at, "ask", options)
 
@@ -143,9 +148,9 @@ def _troubles(chance: random.Random, seconds: float, typos: Sequence[tuple[float
             yield Action(at + lasts, f"{kind}-over", {"cloud": cloud, "number": number})
 
 
-def _strikes(chance: random.Random, seconds: float) -> Iterator[Action]:
+def _strikes(chance: random.Random, seconds: float, hosts: Sequence[str]) -> Iterator[Action]:
     for at in moments(chance, seconds, BETWEEN_STRIKES):
-        host = chance.choice(HOSTS)
+        host = chance.choice(hosts)
         strike = chance.choices(
             ["kill", "stop", "freeze", "cut", "silence", "refuse", "zookeeper"], [30, 10, 20, 10, 12, 8, 10]
         )[0]

@@ -49,10 +49,13 @@ class Hosts:
             if not until(lambda: _shares(client) == dict.fromkeys(HOSTS, 2), 60.0):
                 raise BenchError(f"the providers are not shared: {_shares(client)}")
             findings.add("last start → two providers each", time.monotonic() - began, at_most=60.0)
+            before = {host: launcher.tree.cpu() for host, launcher in launchers.items()}
             together = _makespan(world, number, launchers["a"])
+            spent = [launcher.tree.cpu() - before[host] for host, launcher in launchers.items()]
             findings.add(f"{number} requests by one host", alone)
             findings.add(f"{number} requests by three hosts", together)
             findings.add("  against one host", together / alone, "", at_most=1.25)
+            findings.add("  CPU of the busiest host against the idlest", max(spent) / min(spent), "", at_most=1.5)
             findings.add("failed requests", len(world.requestor.failed), "", at_most=0)
             launchers["a"].kill()
             took = _until_all(client, {"b": 3, "c": 3})

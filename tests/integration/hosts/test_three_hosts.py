@@ -17,6 +17,7 @@ import pytest
 from tests.support.ansible_run import ModuleProcess, run_alone
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.launcher_case import Site, label, pool, provider
+from tests.support.web_service import running
 
 HOSTS = ("a", "b", "c")
 NAMES = ("one", "two", "three", "four", "five", "six")
@@ -89,6 +90,14 @@ def test_three_hosts_share_the_work_and_the_loss_of_one_loses_nothing(site: Site
         assert any("standing by" in line for line in hosts.lines("a"))
         shown = run_alone("provider_info", {"config": str(site.config)}, site.folder).result["providers"]
         assert all(row["acting"] and row["standing_by"] for row in shown)
+        who = f"served by {shown[0]['acted_for_by'][0]}, {shown[0]['standing_by'][0]} stands by"
+        lines = run_alone("nodepool_status", {"config": str(site.config), "width": 200}, site.folder).result["lines"]
+        assert sorted(line.strip() for line in lines if "stands by" in line) == [
+            f"{name}: {who}" for name in sorted(NAMES)
+        ]
+        with running(site.config) as service:
+            page = eventually(lambda: found if "standing by: " in (found := service.get("/").text) else None, STARTED)
+        assert page.count(f"standing by: {shown[0]['standing_by'][0]}") == len(NAMES)
     assert sum(len(cloud.servers()) for cloud in site.clouds.values()) == len(requests)
 
 

@@ -74,3 +74,14 @@ def test_nodepools_launcher_is_struck_by_one_thing_after_the_other_and_each_ends
         if action.what in ENDS:
             assert following.what == ENDS[action.what] and 0 < following.at - action.at <= LONGEST
     assert {tuple(action.options["labels"]) for action in actions if action.what == "ask"} == set(WANTED)
+
+
+def test_more_load_is_more_requests_with_shorter_jobs_and_no_fewer_strikes():
+    for plan in (schedule, beside_schedule):
+        once, thrice = plan(11, 3600.0), plan(11, 3600.0, 3.0)
+        few, many = ([action for action in actions if action.what == "ask"] for actions in (once, thrice))
+        assert 2.5 < len(many) / len(few) < 3.5
+        works = [sum(action.options["work"] for action in asked) / len(asked) for asked in (few, many)]
+        assert 2.5 < works[0] / works[1] < 3.5
+        strikes = [len([action for action in actions if action.what in STRIKES]) for actions in (once, thrice)]
+        assert 0.85 < strikes[1] / strikes[0] < 1.2

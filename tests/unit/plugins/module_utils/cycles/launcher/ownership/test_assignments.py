@@ -254,6 +254,29 @@ def test_min_ready_does_not_depend_on_who_acts_for_no_provider():
         assert world.run(60, lambda: acting(acts) == ["p1"])
 
 
+@pytest.mark.parametrize("prefers", [{}, {"a": PROVIDERS[:3], "b": PROVIDERS[3:], "c": ()}], ids=["any", "preferred"])
+def test_min_ready_is_exact_after_partitions_and_the_loss_of_the_quorum(prefers):
+    """Shorter and longer than a session lives. A job wants a spare while not every launcher, or none, is connected."""
+    with World(several(*PROVIDERS, min_ready={"small": 5})) as world:
+        cycles = [world.start(host=host, prefers=prefers.get(host)) for host in HOSTS]
+        assert world.run(120, lambda: len(world.nodes("ready")) == 5 and sum(shares(*cycles)) == len(PROVIDERS))
+        most = largest(world, is_spare)
+        for struck in (cycles[:1], cycles[1:2], cycles):
+            for what in ("suspend", "expire"):
+                for cycle in struck:
+                    getattr(cycle.store.session, what)(4.0 if what == "suspend" else 25.0)
+                world.run(1)
+                request = world.request("small", habit=Habit(work=lambda chance: 1.0))
+                assert world.run(120, partial(is_served, world, request)), (what, len(struck))
+                assert world.run(120, lambda: sum(map(is_spare, world.nodes("ready"))) == 5), (what, len(struck))
+        assert most == [5]
+        assert world.run(120, lambda: sum(shares(*cycles)) == len(PROVIDERS)) and nobody_twice(*cycles)
+
+
+def is_served(world, request):
+    return request in world.fulfilled
+
+
 @pytest.mark.parametrize("lag", first(1, [0.3, 0.0]))
 @pytest.mark.parametrize("seed", first(1, range(2)))
 def test_the_limit_of_a_tenant_is_never_exceeded_by_several_hosts(lag, seed):
