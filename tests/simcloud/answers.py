@@ -27,12 +27,13 @@ UNAUTHENTICATED = "The request you have made requires authentication."
 
 @dataclass(slots=True)
 class Answer:
-    """An HTTP answer; a body that is not bytes is sent as JSON."""
+    """An HTTP answer; a body that is not bytes is sent as JSON. *foreign*: a proxy gives it, not a service."""
 
     status: int = 200
     body: Any = None
     headers: dict[str, str] = field(default_factory=dict)
     content_type: str = "application/json"
+    foreign: bool = False
 
 
 class Refusal(Exception):
@@ -67,6 +68,12 @@ def html_page(status: int, message: str) -> Answer:
         f"  {html.escape(message)}<br /><br />\n\n\n </body>\n</html>"
     )
     return Answer(status, text.encode(), content_type="text/html")
+
+
+def proxy_page(status: int, text: str) -> Answer:
+    """Return what a proxy or a firewall sends in the place of a service: a page, or a text."""
+    kind = "html" if text.startswith("<") else "plain"
+    return Answer(status, text.encode(), content_type=f"text/{kind}; charset=UTF-8", foreign=True)
 
 
 def glance_error(status: int, message: str) -> Refusal:

@@ -23,6 +23,7 @@ from tests.simcloud.answers import (
     glance_error,
     keystone_error,
     nova_error,
+    proxy_page,
     service_error,
 )
 from tests.simcloud.call import Call
@@ -173,7 +174,7 @@ class Service:
             answer = service_error(service, status, str(options.get("message", "simulated failure")))
             answer.body = options.get("body", answer.body)
             if "page" in options:
-                answer = Answer(status, str(options["page"]).encode(), content_type="text/html; charset=UTF-8")
+                answer = proxy_page(status, str(options["page"]))
             answer.headers |= {str(name): str(value) for name, value in dict(options.get("headers", {})).items()}
             if options.get("retry_after") is not None:
                 answer.headers["Retry-After"] = str(options["retry_after"])
@@ -237,7 +238,8 @@ class Service:
 
     def _finished(self, answer: Answer) -> web.Response:
         self._serial += 1
-        answer.headers.setdefault("x-openstack-request-id", f"req-{self._ids}-{self._serial:012x}")
+        if not answer.foreign:
+            answer.headers.setdefault("x-openstack-request-id", f"req-{self._ids}-{self._serial:012x}")
         return _response(answer)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.faults import error_from_answer
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.known_answers import Answer
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
     CloudAuthError,
@@ -60,11 +61,19 @@ def refusing(text: str, status: int = 400) -> Any:
     return lambda: CloudRefused(message, call=CREATE, status=status, error_type="badRequest")
 
 
+PAGE = "<html><body><h1>403 Forbidden</h1>Request forbidden by administrative rules.</body></html>"
+
+
+def blocked(call: str = CREATE, body: str = PAGE, status: int = 403) -> CloudError:
+    """Return the error of a call that a proxy or a firewall answers in the place of the service."""
+    return error_from_answer(provider="east", call=call, status=status, body=body)
+
+
 def answered(answer: Answer) -> CloudError:
     """Return the error of a call that was answered so."""
     kind = CloudAuthError if answer.status == 401 else CloudRefused
     text = f"{answer.call} was answered with {answer.status}: {answer.text}"
-    return kind(text, call=answer.call, status=answer.status, error_type=answer.error_type)
+    return kind(text, call=answer.call, status=answer.status, error_type=answer.error_type, foreign=answer.foreign)
 
 
 def guard(world: World, refuses: Callable[[Any], Any]) -> None:

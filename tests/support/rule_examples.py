@@ -20,7 +20,7 @@ def answer_of(rule: Rule, call: str) -> Answer:
     """Return an answer to a call that the row knows: by its type if it has one, else by its words."""
     status = min(rule.statuses, default=500 if call == "fault" else 400)
     kind = min(rule.types, default="")
-    return Answer(call, status, kind, "" if kind else text_of(rule.words))
+    return Answer(call, status, kind, "" if kind else text_of(rule.words), rule.foreign)
 
 
 def text_of(pattern: str) -> str:

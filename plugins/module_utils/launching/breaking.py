@@ -15,12 +15,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..model.backoff import backoff
-from ..model.owner import IMAGE, LABEL
+from ..model.owner import CLOUD, IMAGE, LABEL
 from ..model.stored import BadDocument, Stored, all_made, believed
 
 FAILURES = 5
 FIRST = 60.0
 MOST = 900.0
+MOST_OF_CLOUD = 180.0
+"""Longest pause where the cloud is at fault, or what stands before it: that ends without a change of ours."""
 MOST_WITNESSES = 10
 TRIAL = 60.0
 """Seconds for which one launch alone tries a breaker that was open, unless it ends before."""
@@ -111,7 +113,8 @@ class Breaker(Stored):
         failures, needed = self.failures + 1, FAILURES if needed is None else needed
         if failures < needed or not (sign.owner in (IMAGE, LABEL) or len(witnesses) > 1):
             return replace(known, failures=failures)
-        pause = backoff(failures - needed + 1, first=FIRST, most=MOST)
+        most = MOST_OF_CLOUD if sign.owner == CLOUD else MOST
+        pause = backoff(failures - needed + 1, first=FIRST, most=most)
         return replace(known, failures=failures, until=now + pause)
 
     def met(self, now: float) -> Breaker:

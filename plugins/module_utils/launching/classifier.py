@@ -24,6 +24,7 @@ from .known_answers import (
     CREATES,
     FAULT,
     FLOATING,
+    READ,
     RULES,
     SERVERS,
     SUCCESS,
@@ -81,6 +82,7 @@ class Verdict:
         ``name`` if the name of the server is taken. It is read anew before the failure counts.
     :ivar once: it is tried once, whatever the owner says.
     :ivar wrong: the field of the create that is wrong; "" if none is named.
+    :ivar sent: it may be about anything that the create sends: what is held up is what all that are refused so share.
     """
 
     owner: str
@@ -88,6 +90,7 @@ class Verdict:
     names: str = ""
     wrong: str = ""
     once: bool = False
+    sent: bool = False
 
 
 class Tries(Enum):
@@ -147,7 +150,8 @@ def classify(answer: Answer, seen: Seen = NOTHING_ELSE) -> Verdict:
     if answer.call != FAULT and _no_answer(answer.status):
         return Verdict(owner.CLOUD)
     verdict = _judged(replace(answer, text=own_words(answer.text)), seen)
-    if verdict.owner == owner.CLOUD and answer.call in (SERVERS, FAULT):
+    held_up = verdict.sent or verdict.resources
+    if verdict.owner == owner.CLOUD and answer.call in (SERVERS, FAULT) and not held_up:
         # nova works for other calls, so nothing else would space these.
         lacking = {"": SUCCESS_THERE, "zone": ZONE}.get(verdict.names, SUCCESS)
         return replace(verdict, resources=(lacking,))
@@ -186,7 +190,7 @@ def denies_zone(error: CloudError) -> bool:
 
 
 def _answer(error: CloudError) -> Answer:
-    return Answer(error.call, error.status, error.error_type, _PREFIX.sub("", str(error)))
+    return Answer(error.call, error.status, error.error_type, _PREFIX.sub("", str(error)), error.foreign)
 
 
 def of_fault(text: str, code: int | None, seen: Seen = NOTHING_ELSE) -> Verdict:
@@ -224,6 +228,8 @@ def _no_answer(status: int | None) -> bool:
 
 def _refined(rule: Rule, answer: Answer, seen: Seen) -> Verdict:
     """Add to a rule's owner what the answer names, and look whether another sign contradicts it."""
+    if rule.foreign or rule.calls == READ:
+        return _of_the_way(rule, answer, seen)
     once = rule.once and answer.call == SERVERS
     verdict = Verdict(rule.owner, (rule.resource,) if rule.resource else (), rule.names, once=once)
     if rule.owner == owner.CAPACITY and not rule.resource:
@@ -238,11 +244,11 @@ def _refined(rule: Rule, answer: Answer, seen: Seen) -> Verdict:
         mine = seen.persistent and seen.others_succeed and not seen.label_succeeds
         return replace(verdict, owner=owner.LABEL if mine else owner.CLOUD)
     if rule.owner == owner.ACCOUNT and answer.status == 403:
+        if answer.call == FLOATING:
+            # The server is there and works: it waits for its address. Others may succeed without one.
+            return replace(verdict, resources=(FLOATING_IPS,))
         if seen.label_succeeds or seen.others_succeed or seen.spared:
             return Verdict(_by_signs(answer, seen))
-        if answer.call == FLOATING:
-            # The server is there and works: it waits for its address.
-            return replace(verdict, resources=(FLOATING_IPS,))
         if _NO_CREATES.search(answer.text):
             return replace(verdict, resources=(CREATES,))
         independent = seen.same_for_others and not seen.one_tenant
@@ -252,6 +258,18 @@ def _refined(rule: Rule, answer: Answer, seen: Seen) -> Verdict:
             # It may be the data of one request, or a flavor, that is forbidden: nobody else waits for it.
             return Verdict(owner.UNKNOWN)
     return verdict
+
+
+def _of_the_way(rule: Rule, answer: Answer, seen: Seen) -> Verdict:
+    """Return whose fault it is that a launch gets no further for what neither its request nor its label can mend.
+
+    A firewall may forbid what one create sends, or all of them: that it is all shows only when others fail as well.
+    """
+    if answer.call != SERVERS:
+        # The server is there and works: it waits for its address.
+        return Verdict(rule.owner, (FLOATING_IPS,))
+    some_succeed = seen.label_succeeds or seen.others_succeed or seen.spared
+    return Verdict(rule.owner, (SUCCESS,)) if seen.same_for_all and not some_succeed else Verdict(rule.owner, sent=True)
 
 
 def _says_it_is_gone(answer: Answer) -> bool:

@@ -21,6 +21,7 @@ USER_DATA = 65535
 """Characters of user data in base64 (``MAX_USERDATA_SIZE`` of nova)."""
 _KEY = re.compile(r"[a-zA-Z0-9\-_:. ]+")
 _SHOWN = 40
+_HALF = "half of a character (a surrogate), which no service can store: correct it"
 
 
 @dataclass(frozen=True)
@@ -60,10 +61,19 @@ def _problems(spec: ServerSpec) -> Iterator[tuple[str, str]]:
             )
         if len(value) > LONGEST:
             yield key, f"the value of metadata {short} has {len(value)} characters, but nova allows {LONGEST}"
+        if not _can_be_sent(value):
+            yield key, f"the value of metadata {short} has {_HALF}"
     if len(spec.metadata) > METADATA_ITEMS:
         yield "metadata", f"the server would have {len(spec.metadata)} metadata items, nova allows {METADATA_ITEMS}"
     if spec.userdata is not None:
-        size = len(base64.b64encode(spec.userdata.encode()))
+        if not _can_be_sent(spec.userdata):
+            yield "user_data", f"userdata has {_HALF}"
+        size = len(base64.b64encode(spec.userdata.encode("utf-8", "replace")))
         if size > USER_DATA:
             text = f"userdata has {size} characters in base64, nova allows {USER_DATA}"
             yield "user_data", f"{text}: make it shorter, and let the image or the job fetch the rest"
+
+
+def _can_be_sent(text: str) -> bool:
+    """Return False for a text with a lone surrogate, which a JSON or YAML document may contain as an escape."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in text)

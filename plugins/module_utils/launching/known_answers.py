@@ -48,12 +48,14 @@ class Answer:
     :ivar status: the HTTP status, or the code of the fault; None if there was no answer.
     :ivar error_type: the machine-readable type in the body; "" without one.
     :ivar text: the words.
+    :ivar foreign: True if no service of OpenStack has given it, but what stands before it.
     """
 
     call: str
     status: int | None
     error_type: str = ""
     text: str = ""
+    foreign: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,7 @@ class Rule:
     :ivar shows: the row for people.
     :ivar calls: how the kind of call begins; "" for any.
     :ivar types: machine-readable types. Words are looked at only if the type is none of them.
+    :ivar foreign: it holds only for what no service of OpenStack has answered.
     :ivar untyped: it holds only without a machine-readable type: then no service of OpenStack answered.
     :ivar once: what was refused cannot succeed with the same settings: it is tried once.
     """
@@ -75,6 +78,7 @@ class Rule:
     words: str = ""
     resource: str = ""
     names: str = ""
+    foreign: bool = False
     untyped: bool = False
     once: bool = False
     pattern: re.Pattern[str] = field(init=False, repr=False, compare=False)
@@ -86,7 +90,7 @@ class Rule:
         """Return True if the rule knows the answer."""
         if not answer.call.startswith(self.calls) or (self.statuses and answer.status not in self.statuses):
             return False
-        if self.untyped and answer.error_type:
+        if (self.untyped and answer.error_type) or (self.foreign and not answer.foreign):
             return False
         if not self.types and not self.words:
             return True
@@ -97,11 +101,25 @@ def _these(*statuses: int) -> frozenset[int]:
     return frozenset(statuses)
 
 
-SERVERS, FLOATING = "POST /servers", "POST /floatingips"
+SERVERS, FLOATING, READ = "POST /servers", "POST /floatingips", "GET "
 RULES = (
     # nova stores the status of the exception with the fault: it is about a login of nova.
     Rule(owner.CLOUD, "another service does not accept the account of nova", calls=FAULT, statuses=_these(401)),
     Rule(owner.ACCOUNT, "the credentials are not accepted", statuses=_these(401)),
+    Rule(
+        owner.ACCOUNT,
+        "the account may not read what a launch needs",
+        calls=READ,
+        statuses=_these(402, 403),
+        resource=FLOATING_IPS,
+    ),
+    Rule(owner.CLOUD, "a service refuses a call that only reads", calls=READ, resource=FLOATING_IPS),
+    Rule(
+        owner.CLOUD,
+        "a page or a text that is not from a service of OpenStack, but from a proxy or firewall before it",
+        calls="POST ",
+        foreign=True,
+    ),
     Rule(
         owner.CAPACITY,
         "no floating IP or no address for one",

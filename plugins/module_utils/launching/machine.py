@@ -298,7 +298,10 @@ def failed(
         # A first server that fails costs no pause; the pauses after it are as long as if it had cost one.
         launch.delays = max(launch.delays, len(launch.failures))
     if failure in SPACED or narrow or not (counted or course.freezes) or (unknown and launch.failures):
-        _wait_a_while(launch, now, random, MOST_UNKNOWN_PAUSE if unknown else API_PAUSE)
+        before_it = failure is Failure.REFUSED and whose == owner.CLOUD
+        # No breaker holds up a single launch: a longer first pause leaves six refusals in two minutes.
+        launch.delays = max(launch.delays, 1) if before_it else launch.delays
+        _wait_a_while(launch, now, random, MOST_UNKNOWN_PAUSE if unknown or before_it else API_PAUSE)
     if counted:
         launch.failures.append(f"attempt {launch.attempt}: {failure.value}: {text} [owner: {whose}]")
         launch.attempt += 1
@@ -341,7 +344,7 @@ def failure_of(verdict: Verdict, *, fault: bool) -> Failure:
         return Failure.QUOTA if any(name in ORDER for name in verdict.resources) else Failure.CAPACITY
     if fault:
         return Failure.FAULT
-    return Failure.API if verdict.owner == owner.CLOUD else Failure.REFUSED
+    return Failure.API if verdict.owner == owner.CLOUD and not verdict.sent else Failure.REFUSED
 
 
 def _again(launch: Launch, now: float) -> None:

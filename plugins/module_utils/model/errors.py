@@ -131,6 +131,7 @@ class CloudError(NodepoolError):
         5xx on a call that changes something).
     :param retry_after: seconds that the cloud asked the client to wait; None when it did not ask.
     :param error_type: the machine-readable type in the body: neutron's type, nova's key; "" without one.
+    :param foreign: True if no service of OpenStack has answered, but what stands before it.
     """
 
     def __init__(
@@ -143,6 +144,7 @@ class CloudError(NodepoolError):
         unclear: bool = False,
         retry_after: float | None = None,
         error_type: str = "",
+        foreign: bool = False,
     ) -> None:
         self.provider = provider
         self.call = call
@@ -150,6 +152,7 @@ class CloudError(NodepoolError):
         self.unclear = unclear
         self.retry_after = retry_after
         self.error_type = error_type
+        self.foreign = foreign
         super().__init__(message)
 
 

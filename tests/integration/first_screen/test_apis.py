@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.support.first_screen import PATIENCE, Trouble, assert_named_while_a_launcher_works
+from tests.support.first_screen import PATIENCE, Trouble, ask_long_ago, assert_named_while_a_launcher_works
 from tests.support.launcher_case import Site, label, pool, provider
 
 NEUTRON = ("GET /networks*", "GET /ports*", "GET /quotas*", "GET /network*", "GET /floatingips*")
@@ -37,6 +37,11 @@ def nothing_answers(site: Site) -> None:
 def a_proxy_answers(site: Site) -> None:
     site.cloud.fault("*", "status", status=403, page=PAGE)
     site.requestor.ask("small")
+
+
+def a_firewall_answers_the_creates(site: Site) -> None:
+    site.cloud.fault("POST /servers", "status", status=403, page=PAGE)
+    ask_long_ago(site)
 
 
 def a_proxy_answers_the_login(site: Site) -> None:
@@ -99,6 +104,10 @@ TROUBLES: dict[Callable[[Site], None], Trouble] = {
     all_answers_are_503: Trouble(("one", "503", "[owner: cloud]"), "tell the operators of the cloud"),
     nothing_answers: Trouble(("one", "no answer", "[owner: cloud]"), "tell the operators of the cloud"),
     a_proxy_answers: Trouble(("one", "by a page, so not by", "Squid", "[owner: cloud]"), "tell the operators"),
+    a_firewall_answers_the_creates: Trouble(
+        ("POST /servers was answered with 403 by a page, so not by nova", "Squid", "[owner: cloud]"),
+        "see what one of them waits for",
+    ),
     a_proxy_answers_the_login: Trouble(
         ("POST /auth/tokens", "Squid", "proxies on the way", "[owner: cloud]"), "tell the operators"
     ),

@@ -25,7 +25,7 @@ from ...model.errors import (
     CloudUnavailable,
 )
 from .error_type import error_type
-from .hops import by_a_page, is_page
+from .hops import is_foreign, not_by
 from .kinds import CINDER, NEUTRON, NOVA, service_of
 from .quota import (
     is_quota_text,
@@ -110,6 +110,10 @@ def message_of(body: str, secrets: Iterable[str] = ()) -> str:
 
 
 _WAY = ": check the proxies on the way to the cloud, and its endpoints"
+_CREATES = frozenset({"POST /servers", "POST /floatingips"})
+"""The calls of a launch that make something."""
+_SAYS_MORE = frozenset({407, 408, 413, 425, 429})
+"""What these statuses mean does not depend on who has sent them."""
 _TOO_FAST = re.compile(r"overlimit|rate.?limit|too many requests", re.IGNORECASE)
 
 
@@ -152,9 +156,9 @@ def proxy_of(status: int, headers: Mapping[str, str]) -> str:
     )
 
 
-def _is_foreign(call: str, body: str) -> bool:
-    """Return True for a page of HTML in the place of an answer of nova, neutron or cinder; glance refuses by pages."""
-    return is_page(body) and service_of(call) in (NOVA, NEUTRON, CINDER)
+def is_from_before(call: str, body: str, headers: Mapping[str, str]) -> bool:
+    """Return True for a refusal of nova, neutron or cinder that none of them has given; glance refuses by pages."""
+    return service_of(call) in (NOVA, NEUTRON, CINDER) and is_foreign(body, headers)
 
 
 def changes_something(method: str) -> bool:
@@ -175,23 +179,26 @@ def error_from_answer(
     """Return the error for an answer with *status* that is not a success.
 
     :param call: the kind of call; its first word is the method.
-    :param headers: headers of the answer, case-insensitive; only Retry-After is used.
+    :param headers: headers of the answer, case-insensitive.
     """
     said = message_of(body, secrets)
     hop = proxy_of(status, headers or {})
+    foreign = is_from_before(call, body, headers or {})
     retry_after = retry_after_seconds((headers or {}).get("Retry-After"), now)
     told = bounded(explained(said, service_of(call)))
     message = f"provider {provider}: {call} was answered with {status}{hop}" + (f": {told}" if told else "")
     context: dict[str, Any] = {"provider": provider, "call": call, "status": status, "retry_after": retry_after}
     context["error_type"] = error_type(body)
     changing = changes_something(call.split(" ", 1)[0])
+    before = "" if hop else f" {not_by(service_of(call), body)}"
+    what = f"was answered with {status}{hop}{before}" + (f" ({told})" if told else "") + ("" if hop else _WAY)
+    if status in (401, 403) and not changing and (hop or foreign):
+        # Only a service could say something about the account.
+        return error_without_answer(provider=provider, call=call, what=what, sent=True, secrets=secrets)
+    if foreign and call in _CREATES and 400 <= status < 500 and status not in _SAYS_MORE:
+        return CloudRefused(f"provider {provider}: {call} {what}", **context, foreign=True)
     if status == 401:
         return CloudAuthError(message, **context)
-    if status == 403 and not changing and (hop or _is_foreign(call, body)):
-        # Only a service could say something about the account.
-        page = "" if hop else f" {by_a_page(service_of(call))}"
-        what = f"was answered with {status}{hop}{page}" + (f" ({told})" if told else "") + ("" if hop else _WAY)
-        return error_without_answer(provider=provider, call=call, what=what, sent=True, secrets=secrets)
     if status >= 500 or status in (407, 408, 425, 429) or status < 400:
         return CloudUnavailable(message, unclear=changing and (status >= 500 or status < 400), **context)
     if status in (400, 403, 409, 413) and changing and is_quota_text(said):

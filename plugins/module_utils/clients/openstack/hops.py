@@ -55,14 +55,26 @@ _DOMAINS = {
 }
 
 
-def is_page(body: str) -> bool:
-    """Return True for a page of HTML: keystone, nova, neutron and cinder refuse in JSON, so a proxy has answered."""
-    return body.lstrip()[:1] == "<"
+_REQUEST_IDS = ("x-openstack-request-id", "x-compute-request-id")
+"""Headers of every answer of keystone, nova, neutron and cinder: oslo.middleware, and nova's and cinder's own one."""
 
 
-def by_a_page(service: str) -> str:
-    """Return words for an answer that is a page: who has not given it."""
-    return f"by a page, so not by {service} but by what stands before it"
+def is_foreign(body: str, headers: Mapping[str, str]) -> bool:
+    """Return True for a refusal that does not come from a service of OpenStack, but from what stands before it.
+
+    keystone, nova, neutron and cinder name the request in a header of each answer, and refuse in JSON. Old versions
+    refuse a token in words, and name keystone in a header.
+
+    :param headers: headers of the answer, case-insensitive.
+    """
+    named = any(headers.get(name) for name in _REQUEST_IDS) or "keystone" in headers.get("WWW-Authenticate", "").lower()
+    return body.lstrip()[:1] not in ("{", "[") and not named
+
+
+def not_by(service: str, body: str) -> str:
+    """Return words for such an answer: who has not given it."""
+    what = "by a page" if body.lstrip()[:1] == "<" else "without JSON"
+    return f"{what}, so not by {service} but by what stands before it"
 
 
 def is_credential(auth_type: str) -> bool:

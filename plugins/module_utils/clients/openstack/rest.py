@@ -23,15 +23,16 @@ from .clouds import CloudEntry
 from .faults import (
     error_from_answer,
     error_without_answer,
+    is_from_before,
     message_of,
 )
 from .hops import (
-    by_a_page,
     checked_access,
     is_credential,
-    is_page,
+    is_foreign,
     login_remedy,
     login_words,
+    not_by,
     proxy_for,
     token_remedy,
 )
@@ -96,6 +97,13 @@ class _Http(HttpSession):
         """Return the proxies that calls to *url* use, by scheme."""
         found = self.merge_environment_settings(url, {}, False, None, None)
         return found.get("proxies") or {}
+
+
+def _refuses_token(call: str, response: Any) -> bool:
+    """Return True if the service of the call does not accept the token; another one is no use before a proxy's page."""
+    if response.status_code != 401:
+        return False
+    return not is_from_before(call, response.content.decode("utf-8", "replace"), response.headers)
 
 
 class Rest:
@@ -198,10 +206,10 @@ class Rest:
         if microversion:
             options |= {"microversion": microversion, "microversion_service_type": "compute"}
         response = self._send(call, url, method, access, options, headers)
-        if response.status_code == 401:
+        if _refuses_token(call, response):
             self._login.reject(access.auth_token)
             response = self._send(call, url, method, self._access(), options, headers)
-            if response.status_code == 401:
+            if _refuses_token(call, response):
                 raise self._token_refused(call, response)
         return self._answer(call, response, key)
 
@@ -357,11 +365,12 @@ class Rest:
         """Return the error for a login that was answered with another status than success."""
         status = int(problem.http_status or 0)
         body = getattr(problem.response, "text", "") or str(problem.message or "")
-        if status in (401, 403) and is_page(body):
+        headers = getattr(problem.response, "headers", None) or {}
+        if status in (401, 403) and is_foreign(body, headers):
             return error_without_answer(
                 provider=self._provider,
                 call=LOGIN,
-                what=f"was answered with {status} {by_a_page('the identity service')}"
+                what=f"was answered with {status} {not_by('the identity service', body)}"
                 f" ({message_of(body, self._entry.secrets)}): check auth_url of {self._entry.where}, and the proxies on"
                 " the way",
                 sent=False,

@@ -14,6 +14,8 @@ from ....clients.openstack.addresses import (
     needs_floating_ip,
     reached_addresses,
 )
+from ....clients.openstack.kinds import service_of
+from ....model import owner
 from ....model.cloud import (
     FloatingIp,
     Network,
@@ -34,6 +36,7 @@ from ....model.launch import (
 )
 from ..context.context import Context
 from ..provider.actor import ProviderActor
+from ..provider.lacks import POLICY
 
 Done = Callable[["CloudError | None"], None]
 
@@ -187,6 +190,12 @@ class Addressing:
 
         text = floating_ip_description(wish.launch.mark, wish.launch.provider, self._context.site)
         actor.call("POST /floatingips", lambda: _create(actor, target, text), answered)
+
+
+def told_refusal(error: CloudError, whose: str) -> str:
+    """Return the refusal of a call that a floating IP takes, with the remedy if the account may not make the call."""
+    forbids = f"; {service_of(error.call)} forbids this call to the account: {POLICY}"
+    return str(error) + (forbids if whose == owner.ACCOUNT else "")
 
 
 def _nowhere(server: Server, refused: CloudError | None) -> CloudRefused:

@@ -20,7 +20,7 @@ from ..context.context import Context
 from ..context.ledger import size_of
 from ..provider.actor import ProviderActor
 from ..removals.removals import Removals
-from .creating import CreateDone, lost_its_image, renew_image
+from .creating import CreateDone, lost_its_image, other_suffix, renew_image
 from .gates import Gates
 from .launch_in_progress import LaunchesInProgress, LaunchInProgress, pool_id_of
 from .outcomes import Outcomes
@@ -114,7 +114,8 @@ class Creates:
         """
         launch = ongoing.launch
         if verdict.names == "name":
-            again, launch.suffix = bool(launch.suffix), f"-{self._context.nonce()[:4]}"
+            ongoing.actor.experience.unique_names = True
+            again, launch.suffix = bool(launch.suffix), other_suffix(self._context)
             # Two names in a row that are taken are no chance: then creates are spaced as for a trouble of the cloud.
             verdict = replace(verdict, resources=(SUCCESS,)) if again else verdict
             return verdict, f"{text}; the next server gets a new name"

@@ -13,7 +13,7 @@ from ....launching import machine, record
 from ....launching.classifier import denies_zone
 from ....launching.create_checks import Unfit, unfit
 from ....launching.resolver import choose_flavor, resolve_networks, resolve_server_group
-from ....launching.spec import server_spec
+from ....launching.spec import server_name, server_spec
 from ....model import reasons
 from ....model.cloud import ServerSpec
 from ....model.errors import CloudError, CloudRefused, CloudUnavailable
@@ -143,6 +143,7 @@ def prepare_create(context: Context, ongoing: LaunchInProgress, now: float) -> S
         return None
     if group_id is None and ongoing.label.launches.server_group is not None:
         return None
+    _avoid_taken_name(context, ongoing)
     problem = unfit(_spec(context, ongoing, network_ids, group_id), ongoing.label.dynamic_instance_properties)
     if problem is not None:
         return problem
@@ -153,6 +154,21 @@ def prepare_create(context: Context, ongoing: LaunchInProgress, now: float) -> S
     batch.send_later()
     ongoing.busy = True
     return _spec(context, ongoing, network_ids, group_id)
+
+
+def other_suffix(context: Context) -> str:
+    """Return what makes the name of a server another one."""
+    return f"-{context.nonce()[:4]}"
+
+
+def _avoid_taken_name(context: Context, ongoing: LaunchInProgress) -> None:
+    """Give the server another name if a server in the list has its name, at a cloud that allows each name only once."""
+    launch, actor = ongoing.launch, ongoing.actor
+    if not actor.experience.unique_names or launch.suffix:
+        return
+    name = server_name(launch.node_id)
+    if any(server.name.lower() == name for server in actor.view.servers.values()):
+        launch.suffix = other_suffix(context)
 
 
 def _spec(

@@ -47,7 +47,7 @@ from ..context.events import follow_node
 from ..context.ledger import size_of
 from ..provider.actor import ProviderActor
 from ..removals.removals import Removals
-from .addressing import Addressing
+from .addressing import Addressing, told_refusal
 from .beginning import Wanted, adopted, begin
 from .create_limits import CreateLimits, left_out
 from .creates import Creates
@@ -416,7 +416,7 @@ class Launches:
         if error is not None:
             verdict = of_error(error, self._outcomes.seen_by(ongoing, now))
             if verdict.owner == owner.CAPACITY or FLOATING_IPS in verdict.resources:
-                self._without_address(ongoing, error, verdict, now, asked_at)
+                self._without_address(ongoing, told_refusal(error, verdict.owner), verdict, now, asked_at)
                 return
             text = f"floating IP: {error}"
             if verdict.owner == owner.CLOUD and now - ongoing.launch.since < ADDRESS_PATIENCE:
@@ -433,15 +433,15 @@ class Launches:
         self._context.save(ongoing.launch)
 
     def _without_address(
-        self, ongoing: LaunchInProgress, error: CloudError, verdict: Verdict, now: float, asked_at: float
+        self, ongoing: LaunchInProgress, text: str, verdict: Verdict, now: float, asked_at: float
     ) -> None:
         """Make a launch wait with its server because no floating IP is left; freeze the pool for floating IPs."""
         launch = ongoing.launch
         counted, _unused = split(verdict.resources)
         whose = verdict.owner
-        self._outcomes.quota_refused(ongoing, counted or [FLOATING_IPS], str(error), asked_at, whose=whose)
-        machine.address_refused(launch, str(error), now, self._context.random, whose)
-        line = f"node {ongoing.node.id}: no floating IP is available, waiting: {error}"
+        self._outcomes.quota_refused(ongoing, counted or [FLOATING_IPS], text, asked_at, whose=whose)
+        machine.address_refused(launch, text, now, self._context.random, whose)
+        line = f"node {ongoing.node.id}: no floating IP is available, waiting: {text}"
         self._context.account.say(Trouble(line, **ongoing.subject))
         self._context.save(launch)
 

@@ -160,7 +160,7 @@ class Outcomes:
             self._freeze(ongoing, verdict, text, failing)
         elif failure is Failure.REFUSED:
             self._refused.setdefault(self._kind(ongoing), deque(maxlen=MOST_REFUSALS)).append(now)
-        if failure is Failure.REFUSED and not verdict.wrong:
+        if failure is Failure.REFUSED and not verdict.wrong and verdict.owner != owner.CLOUD:
             ongoing.actor.known.forget_names()
         ongoing.has_host = False
         ongoing.build_failed(failure, now)
@@ -212,7 +212,7 @@ class Outcomes:
         by_signs = verdict.owner == owner.CLOUD and failure in (Failure.FAULT, Failure.REFUSED)
         if not (machine.counts(failure, verdict.owner) or by_signs):
             return
-        sent = failure is Failure.REFUSED and verdict.owner in (owner.UNKNOWN, owner.REQUEST)
+        sent = failure is Failure.REFUSED and verdict.owner in (owner.UNKNOWN, owner.REQUEST, owner.CLOUD)
         sign = self._signs.sign_of(ongoing, text, verdict.owner, sent=sent)
         if verdict.owner == owner.REQUEST:
             if sent:

@@ -28,6 +28,7 @@ class Experience:
     :ivar harvest: how many servers became nodes lately.
     :ivar calls: calls of the API in the last hour, and those that failed.
     :ivar answered: id of an image → UNIX time at which a server of it last answered.
+    :ivar unique_names: the cloud has refused a server because another one has its name.
     :ivar stood_by: UNIX time at which another launcher last stood by, to STANDBY_EVERY seconds; None if none ever did.
     :ivar reading: limits and the usage of others when they were read last, for operators.
     """
@@ -40,6 +41,7 @@ class Experience:
         self.calls = CallShares()
         self.answered: dict[str, float] = {}
         self.stood_by: float | None = None
+        self.unique_names = False
         self._gone: deque[dict[str, Any]] = deque(maxlen=SAMPLES)
 
     def node_gone(self, pool: str | None, now: float) -> None:
@@ -69,6 +71,7 @@ class Experience:
             "calls": self.calls.document(),
             "answered": dict(self.answered),
             "stood_by": self.stood_by,
+            "unique_names": self.unique_names,
         }
 
     def learn(self, document: Mapping[str, Any]) -> None:
@@ -83,6 +86,7 @@ class Experience:
         self.calls.learn(document.get("calls"))
         stood_by: Any = document.get("stood_by")
         self.stood_by = float(stood_by) if is_number(stood_by) else None
+        self.unique_names = document.get("unique_names") is True
         answered = document.get("answered")
         kept = list(answered.items())[-MOST_IMAGES:] if isinstance(answered, dict) else []
         self.answered = {image: float(at) for image, at in kept if isinstance(image, str) and is_number(at)}

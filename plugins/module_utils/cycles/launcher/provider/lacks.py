@@ -19,7 +19,7 @@ FORBIDDEN = (401, 403)
 FOR_NOW = (408, 429)
 """Refusals of a service that has too much to do; RFC 9110 and RFC 6585."""
 LIMITS = "GET /limits"
-_POLICY = "allow the account to call it (policy or role)"
+POLICY = "allow the account to call it (policy or role)"
 _QUOTA = (
     "set ignore-provider-quota: true in the pools to launch without the cloud's limits (max-servers then bounds them)"
 )
@@ -58,7 +58,7 @@ class Lack:
         said = of_provider(provider, str(self.error))
         # A refused login is told with its own remedy: neither a policy nor a setting of a pool ends it.
         refused = not isinstance(self.error, CloudAuthError)
-        remedies = [_POLICY] if refused and self.owner == owner.ACCOUNT else []
+        remedies = [POLICY] if refused and self.owner == owner.ACCOUNT else []
         remedies += [_QUOTA] if refused and self.kind == LIMITS else []
         parts = [said, *([self.used] if self.used else []), *([" or ".join(remedies)] if remedies else [])]
         return "; ".join(parts)

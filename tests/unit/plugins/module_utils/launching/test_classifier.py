@@ -204,6 +204,7 @@ ANSWERS = st.builds(
         st.text(max_size=30), st.sampled_from(sorted({kind for rule in RULES for kind in rule.types} | {"forbidden"}))
     ),
     text=BODIES,
+    foreign=st.booleans(),
 )
 CONTEXTS = st.builds(
     Seen,
@@ -252,6 +253,45 @@ def test_requests_of_one_tenant_never_blame_their_label_for_a_refusal_in_unknown
 def test_only_a_server_that_was_made_or_words_about_it_blame_the_image(answer, seen):
     known = any(rule.holds(answer) and rule.owner == owner.IMAGE for rule in RULES)
     assert classify(answer, seen).owner != owner.IMAGE or answer.call == FAULT or known
+
+
+@given(ANSWERS, CONTEXTS)
+def test_what_stands_before_a_service_and_calls_that_read_fail_nobody(answer, seen):
+    reads, foreign = answer.call.startswith("GET "), answer.foreign and answer.call.startswith("POST ")
+    if (not reads and not foreign) or answer.status == 401:
+        return
+    verdict = classify(answer, seen)
+    assert verdict.owner in (owner.CLOUD, owner.ACCOUNT) and ALLOWED not in verdict.resources
+    assert verdict.owner == owner.CLOUD or (reads and answer.status in (402, 403))
+
+
+@pytest.mark.parametrize(
+    ("seen", "verdict"),
+    [
+        (Seen(), Verdict(owner.CLOUD, sent=True)),
+        (Seen(same_for_others=True, lasting=True, persistent=True), Verdict(owner.CLOUD, sent=True)),
+        (Seen(others_succeed=True, lasting=True, persistent=True), Verdict(owner.CLOUD, sent=True)),
+        (Seen(label_succeeds=True, lasting=True, one_tenant=True), Verdict(owner.CLOUD, sent=True)),
+        (Seen(same_for_all=True, spared=True), Verdict(owner.CLOUD, sent=True)),
+        (Seen(same_for_all=True), Verdict(owner.CLOUD, (SUCCESS,))),
+    ],
+)
+def test_a_firewall_may_forbid_one_create_or_all(seen, verdict):
+    assert classify(Answer(SERVERS, 403, "", "No valid host, quota exceeded", foreign=True), seen) == verdict
+
+
+def test_a_floating_ip_waits_for_a_call_that_is_refused_on_its_way():
+    for call, status, whose in (
+        ("GET /ports", 403, owner.ACCOUNT),
+        ("GET /floatingips", 403, owner.ACCOUNT),
+        ("GET /ports", 404, owner.CLOUD),
+        ("GET /ports", 400, owner.CLOUD),
+    ):
+        assert classify(Answer(call, status, "", "odd"), Seen(persistent=True)) == Verdict(whose, (FLOATING_IPS,))
+    forbidden = Answer(FLOATING, 403, "PolicyNotAuthorized", "odd")
+    assert classify(forbidden, Seen(others_succeed=True, lasting=True)) == Verdict(owner.ACCOUNT, (FLOATING_IPS,))
+    page = Answer(FLOATING, 403, "", "odd", foreign=True)
+    assert classify(page, Seen(persistent=True)) == Verdict(owner.CLOUD, (FLOATING_IPS,))
 
 
 def test_every_owner_has_a_course_and_only_three_may_fail_a_request():

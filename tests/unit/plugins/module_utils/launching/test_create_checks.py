@@ -33,6 +33,8 @@ def test_an_ordinary_create_is_fit():
         ({"metadata": {f"k{number}": "x" for number in range(129)}}, "metadata", "129 metadata items, nova allows 128"),
         ({"userdata": "x" * 49150}, "user_data", "userdata has 65536 characters in base64, nova allows 65535"),
         ({"name": "n" * 256}, "name", "has 256 characters"),
+        ({"metadata": {"tenant": "a\ud800"}}, "tenant", "metadata tenant has half of a character"),
+        ({"userdata": "a\udfff"}, "user_data", "userdata has half of a character"),
     ],
 )
 def test_each_kind_is_told_with_its_field(changes, field, words):

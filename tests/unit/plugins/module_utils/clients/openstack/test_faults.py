@@ -105,9 +105,68 @@ def test_a_page_that_forbids_to_read_is_of_what_stands_before_the_service(call: 
     assert "check the proxies on the way to the cloud" in str(made)
 
 
-def test_a_page_of_glance_and_a_refused_change_are_taken_at_their_word() -> None:
-    """glance refuses by pages itself. A page that refuses a create may be about what is sent."""
-    for call in ("GET /images", "GET /tasks", "GET /info/import", "GET /object-store", "POST /servers"):
+BEFORE = {
+    "squid": SQUID,
+    "haproxy": "<html><body><h1>403 Forbidden</h1>\nRequest forbidden by administrative rules.\n</body></html>\n",
+    "apache": (
+        '<!DOCTYPE HTML PUBLIC "-//IETF//DTD HTML 2.0//EN">\n<html><head>\n<title>403 Forbidden</title>\n</head>'
+        "<body>\n<h1>Forbidden</h1>\n<p>You don't have permission to access this resource.</p>\n</body></html>\n"
+    ),
+    "nginx": "<html>\r\n<head><title>403 Forbidden</title></head>\r\n<body>\r\n<center>nginx</center></body></html>",
+    "f5": (
+        "<html><head><title>Request Rejected</title></head><body>The requested URL was rejected. Your support ID is: 7"
+        "<br></body></html>"
+    ),
+    "quota of a proxy": "<html><body>Your quota is exceeded. Access Denied.</body></html>",
+    "xml": '<?xml version="1.0"?><error>Forbidden</error>',
+    "envoy": "RBAC: access denied",
+    "traefik": "Forbidden",
+    "nothing": "",
+}
+
+
+@pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 406, 409, 418, 451])
+@pytest.mark.parametrize("body", BEFORE.values(), ids=BEFORE)
+def test_what_stands_before_nova_refuses_a_create_in_its_own_name(body: str, status: int) -> None:
+    made = error(status, body)
+    assert made.__class__ is CloudRefused and made.foreign and made.status == status and not made.unclear
+    assert f"POST /servers was answered with {status}" in str(made)
+    assert "so not by nova but by what stands before it" in str(made)
+    assert "check the proxies on the way to the cloud" in str(made)
+
+
+@pytest.mark.parametrize("name", ["x-openstack-request-id", "x-compute-request-id"])
+def test_an_answer_that_names_the_request_is_of_the_service_in_whatever_form(name: str) -> None:
+    for call in ("POST /servers", "GET /servers/detail"):
+        made = error(403, SQUID, call, **{name: "req-1"})
+        assert made.__class__ is CloudRefused and not made.foreign and "Access Denied" in str(made)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"forbidden": {"code": 403, "message": "Policy doesn't allow it."}},
+        {"NeutronError": {"type": "PolicyNotAuthorized", "message": "no", "detail": ""}},
+        {"error": {"code": "Ecs.0000", "message": "Policy doesn't allow it."}},
+    ],
+)
+def test_json_is_taken_at_its_word_also_where_headers_are_left_out_on_the_way(body: object) -> None:
+    assert not error(403, body).foreign and not error(403, body, "POST /floatingips").foreign
+
+
+def test_a_body_that_is_too_large_for_a_proxy_is_for_its_sender_to_mend() -> None:
+    made = error(413, "<html><body><h1>413 Request Entity Too Large</h1></body></html>")
+    assert not made.foreign and made.__class__ is CloudRefused
+
+
+def test_a_token_is_refused_by_keystone_s_middleware_alone() -> None:
+    assert error(401, "Authentication required", **{"WWW-Authenticate": 'Keystone uri="x"'}).__class__ is CloudAuthError
+    assert error(401, "<html>401 Authorization Required</html>", "GET /limits").__class__ is CloudUnavailable
+
+
+def test_a_page_of_glance_is_taken_at_its_word() -> None:
+    """glance refuses by pages itself."""
+    for call in ("GET /images", "GET /tasks", "GET /info/import", "GET /object-store"):
         made = error(403, SQUID, call)
         assert made.__class__ is CloudRefused and made.status == 403
 

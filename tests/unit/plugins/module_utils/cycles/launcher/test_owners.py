@@ -20,6 +20,7 @@ from tests.support.owner_case import (
     NO_ADDRESS,
     NO_HOST,
     TENANT,
+    blocked,
     creates,
     failed,
     guard,
@@ -404,6 +405,8 @@ BAD_TENANTS = {
     "forbidden by a proxy": "blocked",
     "unknown words for all labels": "strange",
     "forbidden for all labels": "blocked",
+    "page of a firewall": "script",
+    "page of a firewall for all labels": "script",
 }
 
 
@@ -422,6 +425,8 @@ def spoil(world: World, bad: str) -> None:
             refusing("Request blocked", 403)() if spec.metadata["tenant"] == "blocked" else None
         ),
     }
+    refusals["page of a firewall"] = lambda spec: blocked() if spec.metadata["tenant"] == "script" else None
+    refusals["page of a firewall for all labels"] = refusals["page of a firewall"]
     refusals["unknown words for all labels"] = refusals["words that no rule knows"]
     refusals["forbidden for all labels"] = refusals["forbidden by a proxy"]
     if bad in refusals:
