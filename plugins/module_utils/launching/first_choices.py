@@ -102,6 +102,11 @@ def first_image(images: Iterable[Image], *, wanted: str = "", user: str = "") ->
     :raises ConfigError: there is no such image, several have the name, or nobody knows the user.
     """
     active = [image for image in images if image.status == "active"]
+    if not active:
+        raise wrong(
+            "the cloud shows this project no active image (images of others that are community or hidden are not"
+            " listed): upload a cloud image with openstack image create"
+        )
     if wanted:
         return _named_image(active, wanted, user)
     known = [image for image in active if _is_usual(image) and distribution_of(image)]
@@ -191,6 +196,8 @@ def first_flavor(flavors: Iterable[Flavor], chosen: FirstImage, left: Limits, *,
     :raises ConfigError: no flavor fits, the named one is not there or does not fit.
     """
     offered = sorted(flavors, key=lambda flavor: (flavor.ram, flavor.cores, flavor.disk, flavor.name))
+    if not offered:
+        raise wrong("the cloud shows this project no flavor: ask its operators for access to one")
     if wanted:
         found = [flavor for flavor in offered if wanted in (flavor.id, flavor.name)]
         if not found:
