@@ -104,9 +104,9 @@ def test_a_named_image_needs_a_known_user_and_one_meaning() -> None:
 
 @pytest.mark.parametrize("wanted", ["", "debian-12"])
 def test_a_cloud_that_shows_nothing_is_told_as_that(wanted: str) -> None:
-    with pytest.raises(ConfigError, match="shows this project no active image .*: upload a cloud image"):
+    with pytest.raises(ConfigError, match=r"shows this project no active image .*: upload a cloud image"):
         first_image([image("debian-12", status="deactivated")], wanted=wanted)
-    with pytest.raises(ConfigError, match="shows this project no flavor: ask its operators"):
+    with pytest.raises(ConfigError, match=r"shows this project no flavor: ask its operators"):
         first_flavor([], first_image([image("debian-12")]), Limits({}), wanted=wanted and "m1.small")
 
 
