@@ -13,9 +13,12 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.support.examples import blocks
+
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
 DEFINITIONS = ROOT / "execution_environments"
+PAGE = ROOT / "docs" / "awx.md"
 VERSION = yaml.safe_load((ROOT / "galaxy.yml").read_text("utf-8"))["version"]
 NAMES = ["builder", "launcher"]
 
@@ -66,6 +69,24 @@ def test_a_context_is_made_and_its_collection_installs(checkout, tmp_path, name)
     assert any("openssh-client" in line for line in found["system"])
     assert ("diskimage-builder" in python) is (name == "builder")
     assert any(line.startswith("qemu-") for line in found["system"]) is (name == "builder")
+
+
+def test_the_platforms_definition_of_the_page_makes_a_context_without_a_core_of_its_own(checkout, tmp_path):
+    (text,) = [block for block in blocks(PAGE, "yaml") if "base_image" in block]
+    definition = checkout / "execution_environments" / "launcher" / "platform.yml"
+    definition.write_text(text, "utf-8")
+    context = tmp_path / "context"
+    run(
+        "ansible-builder", "create", "-f", definition, "-c", context, "--output-filename", "Containerfile", cwd=tmp_path
+    )
+    made = (context / "Containerfile").read_text("utf-8")
+    assert 'ARG PKGMGR="/usr/bin/microdnf"' in made and 'ARG PYCMD="/usr/bin/python3.12"' in made
+    assert "ANSIBLE_INSTALL_REFS" not in made and "PYPKG" not in made.split("RUN")[0]
+    ours = yaml.safe_load((DEFINITIONS / "launcher" / "execution-environment.yml").read_text("utf-8"))
+    theirs = yaml.safe_load(text)
+    same = {"additional_build_files", "version"}
+    assert {key: theirs[key] for key in same} == {key: ours[key] for key in same}
+    assert theirs["dependencies"]["galaxy"] == ours["dependencies"]["galaxy"]
 
 
 @pytest.mark.parametrize("name", NAMES)

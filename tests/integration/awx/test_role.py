@@ -381,6 +381,16 @@ def test_the_gateway_of_the_platform_gets_the_same_objects(tmp_path):
         assert names(site)["job_templates"] == []
 
 
+def test_later_releases_of_the_platforms_collection_take_the_token_by_another_option(tmp_path):
+    paths = f"{COLLECTIONS}:{controller_collection.make(tmp_path / 'theirs', later=True)}"
+    with AwxServer(Awx(playbooks_of(PROJECT)), gateway=True) as server:
+        site = Site(tmp_path, server, Path(sys.executable))
+        site.options |= CONTROLLER
+        assert run(site, ANSIBLE_COLLECTIONS_PATH=paths).changed > 0
+        assert names(site)["job_templates"] == ["nodepool launcher"]
+        assert not any("/tokens/" in call.path for call in server.calls)
+
+
 def test_without_the_collection_of_the_platform_it_says_what_to_install(site):
     said = " ".join(site.refused(**CONTROLLER).split())
     assert "The collection ansible.controller is not installed" in said

@@ -17,8 +17,15 @@ from tools import neighbours
 OWN, THEIRS = "awx.awx", "ansible.controller"
 
 
-def make(folder: Path) -> Path:
-    """Write the collection below *folder*, which becomes one for ``ANSIBLE_COLLECTIONS_PATH``."""
+RENAMED = (("controller_oauthtoken", "aap_token"), ("'oauth_token': 'aap_token'", "'aap_token': 'aap_token'"))
+"""What later releases have of what makes and takes tokens: another name for the option, without the former one."""
+
+
+def make(folder: Path, *, later: bool = False) -> Path:
+    """Write the collection below *folder*, which becomes one for ``ANSIBLE_COLLECTIONS_PATH``.
+
+    :param later: as since ansible.controller 4.6.18: tokens by another option, and no module that makes one.
+    """
     target = folder / "ansible_collections" / "ansible" / "controller"
     shutil.copytree(neighbours.main() / "ansible_collections" / "awx" / "awx", target)
     replace(
@@ -32,7 +39,22 @@ def make(folder: Path) -> Path:
         for path in (target / "plugins" / kind).glob("*.py"):
             replace(path, rf"^{extends}{re.escape(OWN)}\.auth(\w*)$", rf"{extends}{THEIRS}.auth\1")
     (target / "MANIFEST.json").unlink(missing_ok=True)
+    if later:
+        _rename(target)
     return folder
+
+
+def _rename(target: Path) -> None:
+    api = target / "plugins" / "module_utils" / "controller_api.py"
+    for old, new in RENAMED:
+        replace(api, re.escape(old), new)
+    fragments = target / "plugins" / "doc_fragments"
+    replace(fragments / "auth.py", "^  controller_oauthtoken:", "  aap_token:")
+    replace(fragments / "auth_plugin.py", "^  oauth_token:", "  aap_token:")
+    for path in (api, fragments / "auth.py"):
+        replace(path, r"tower_oauthtoken", "tower_token")
+    (target / "plugins" / "modules" / "token.py").unlink()
+    replace(target / "meta" / "runtime.yml", "^    - token\n", "")
 
 
 def replace(path: Path, pattern: str, text: str) -> None:

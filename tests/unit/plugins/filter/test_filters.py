@@ -5,11 +5,15 @@
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType, SimpleNamespace
+
 import pytest
 from ansible.errors import AnsibleFilterError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ansible_collections.stackci.nodepool.plugins.filter.controller_token_options import FilterModule as Options
 from ansible_collections.stackci.nodepool.plugins.filter.daily_schedules import FilterModule as Daily
 from ansible_collections.stackci.nodepool.plugins.filter.every_minutes import FilterModule as Every
 from ansible_collections.stackci.nodepool.plugins.filter.missing_collections import FilterModule as Missing
@@ -121,3 +125,33 @@ def test_a_wrong_time_is_told(clock):
 def test_collections_that_are_not_there_are_named():
     missing = Missing().filters()["missing_collections"]
     assert missing(["stackci.nodepool", "nobody.nothing"]) == ["nobody.nothing"]
+
+
+def collection(monkeypatch, options, short):
+    """A collection for AWX that takes these options."""
+    found = ModuleType("ansible_collections.ansible.controller.plugins.module_utils.controller_api")
+    found.ControllerModule = SimpleNamespace(AUTH_ARGSPEC=dict.fromkeys(options), short_params=short)
+    monkeypatch.setitem(sys.modules, found.__name__, found)
+
+
+@pytest.mark.parametrize(("options", "short", "expected"), [
+    # awx.awx 24, ansible.controller until 4.6.17
+    (["controller_host", "controller_oauthtoken"], {"host": "controller_host", "oauth_token": "controller_oauthtoken"},
+     {"module": "controller_oauthtoken", "lookup": "oauth_token"}),
+    # its later releases
+    (["controller_host", "aap_token"], {"host": "controller_host", "aap_token": "aap_token"},
+     {"module": "aap_token", "lookup": "aap_token"}),
+    (["controller_host", "aap_token"], {"host": "controller_host"}, {"module": "aap_token", "lookup": "aap_token"}),
+])  # fmt: skip
+def test_the_options_for_a_token_are_those_of_the_release(monkeypatch, options, short, expected):
+    collection(monkeypatch, options, short)
+    assert Options().filters()["controller_token_options"]("ansible.controller") == expected
+
+
+def test_a_collection_that_is_none_for_awx_is_named(monkeypatch):
+    find = Options().filters()["controller_token_options"]
+    with pytest.raises(AnsibleFilterError, match=r"nobody\.nothing is not a collection for AWX, or not installed"):
+        find("nobody.nothing")
+    collection(monkeypatch, ["controller_host"], {})
+    with pytest.raises(AnsibleFilterError, match=r"ansible\.controller is not a collection for AWX"):
+        find("ansible.controller")
