@@ -102,7 +102,7 @@ def sanity(cell: Cell) -> str:
         raise CannotRun(f"what a test needs cannot be downloaded, the others found nothing ({said[-1]}): see {log}")
     if done.returncode:
         raise Broken("\n".join(["", *errors[:40], f"see {log}"]))
-    return f"Python {cell.python}, {environment.versions()}: {said[-1]}"
+    return f"{environment.versions()}: {said[-1]}"
 
 
 def attempt(folder: Path, tarball: Path, bank: CloudBank, cell: Cell) -> str:
@@ -121,7 +121,7 @@ def attempt(folder: Path, tarball: Path, bank: CloudBank, cell: Cell) -> str:
                 step()
             except Broken as problem:
                 raise Broken(f"{step.__name__}: {problem}") from problem
-    told = f"Python {cell.python}, {environment.versions()}"
+    told = environment.versions()
     told += f", ZooKeeper {newer_zookeeper.version()}" if cell.newer_zookeeper else ""
     # A module whose playbook was ended may still be about to end.
     shutil.rmtree(place, ignore_errors=True)

@@ -55,8 +55,8 @@ class Cell:
 
 
 AAP_PYTHON = "STACKCI_AAP_PYTHON"
-"""Names the Python of an execution environment of Ansible Automation Platform: RHEL's python3.11, which is also in the
-public image ``ubi9/python-311``. Neither a package index nor Debian has it."""
+"""Names the Python of an execution environment of Ansible Automation Platform: RHEL's python3.12, before 2.6 also its
+python3.11. The public images ``ubi9/python-312`` and ``ubi9/python-311`` have them, no package index and no Debian."""
 
 CELLS = (
     Cell("oldest", "3.11", "ansible-core>=2.16.0", oldest=True),
@@ -78,7 +78,7 @@ CELLS = (
     Cell("2.21-py3.14", "3.14", "ansible-core==2.21.*"),
     Cell("newest", "3.13", "ansible-core"),
     Cell("devel-py3.13", "3.13", "ansible-core>=2.22.0.dev0"),
-    Cell("aap", "3.11", "ansible-core==2.16.*", named_by=AAP_PYTHON),
+    Cell("aap", "3.12", "ansible-core==2.16.*", named_by=AAP_PYTHON),
     Cell("zookeeper", "3.11", "ansible-core==2.19.*", newer_zookeeper=True),
     Cell("kazoo", "3.11", "ansible-core==2.19.*", newest_kazoo=True),
 )
@@ -102,10 +102,12 @@ class Environment:
         return self.folder / "bin"
 
     def versions(self) -> str:
-        """The versions that tell cells apart."""
+        """The versions that tell cells apart, that of the Python as it is."""
+        python = re.search(r"^version_info = (\S+)", (self.folder / "pyvenv.cfg").read_text("utf-8"), re.MULTILINE)
         shown = uv("pip", "list", "--python", str(self.bin / "python"), "--format", "freeze", seconds=MAKE_SECONDS)
         found = dict(line.split("==", 1) for line in shown.stdout.splitlines() if "==" in line)
-        return ", ".join(f"{name} {found[name]}" for name in ("ansible-core", "openstacksdk", "kazoo"))
+        told = ", ".join(f"{name} {found[name]}" for name in ("ansible-core", "openstacksdk", "kazoo"))
+        return f"Python {python[1] if python else '?'}, {told}"
 
 
 def make(cell: Cell) -> Environment:
@@ -118,7 +120,7 @@ def make(cell: Cell) -> Environment:
         raise CannotRun(f"{cell.core.split('=')[0]} {cell.core.split('==')[1][:-2]} needs Python {cell.needs}")
     if cell.named_by and not os.environ.get(cell.named_by):
         raise CannotRun(
-            f"RHEL's Python is in no package index: name one in {cell.named_by}, as that of ubi9/python-311"
+            f"RHEL's Python is in no package index: name one in {cell.named_by}, as that of ubi9/python-312"
         )
     found = Environment(ENVIRONMENTS / cell.name)
     # What is not on this machine uv tries to download.
