@@ -6,10 +6,13 @@
 from __future__ import annotations
 
 import ast
+import configparser
 import re
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
+from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
 
@@ -191,6 +194,36 @@ def test_no_path_of_a_machine():
         if not hit.startswith(NEUTRAL_PATHS)
     ]
     assert found == []
+
+
+@cache
+def editorconfig() -> configparser.ConfigParser:
+    """.editorconfig, whose first lines stand in no section."""
+    rules = configparser.ConfigParser()
+    rules.read_string("[of all]\n" + text_of(Path(".editorconfig")))
+    return rules
+
+
+def form(path: Path) -> dict[str, str]:
+    """What .editorconfig says of a file; later sections win."""
+    sections = [editorconfig()[name] for name in editorconfig().sections() if fnmatch(path.name, name)]
+    return {key: value for section in sections for key, value in section.items()}
+
+
+def formless(path: Path, rules: dict[str, str]) -> Iterator[str]:
+    """What of a file is not as its rules say. Python's lines are ruff's."""
+    lines = text_of(path).split("\n")
+    if rules["insert_final_newline"] == "true" and lines[-1]:
+        yield "no newline at the end"
+    if rules["trim_trailing_whitespace"] == "true" and any(line != line.rstrip() for line in lines):
+        yield "white space at the end of a line"
+    if rules["indent_style"] == "space" and any(line.startswith("\t") for line in lines):
+        yield "a tab at the beginning of a line"
+
+
+def test_files_have_the_form_that_editors_give_them():
+    texts = [path for path in FILES if text_of(path)]
+    assert [f"{path}: {problem}" for path in texts for problem in formless(path, form(path))] == []
 
 
 def hosts_of_this_machine() -> set[str]:
