@@ -67,6 +67,7 @@ def test_the_filter_knows_the_severities_and_its_options_are_documented():
     assert set(options) == {*module["FIELDS"], "severity", "strict"}
     assert tuple(options["severity"]["choices"]) == module["SEVERITIES"] == SEVERITIES
     assert [name for name in (*options, *SEVERITIES) if f"`{name}`" not in PAGE] == []
+    assert {*module["KNOWN"]["types"]} == {*TYPES} and {*module["KNOWN"]["owners"]} == {*SENTENCES}
     assert {severity(kind) for kind in TYPES} == set(SEVERITIES)
     assert {begun: severity(begun) for begun in ENDINGS} == {begun: severity(end) for begun, end in ENDINGS.items()}
     for kind in TYPES:

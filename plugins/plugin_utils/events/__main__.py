@@ -24,7 +24,12 @@ CONFIG = 78
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write the events until a signal ends it."""
-    parser = argparse.ArgumentParser(prog="nodepool-events", description="Writes events of a tree as lines of JSON.")
+    parser = argparse.ArgumentParser(
+        prog="nodepool-events",
+        description="Writes events of a tree as lines of JSON.",
+        epilog="@FILE stands for the lines of FILE, each an argument that others may not see, as --webhook-token=…",
+        fromfile_prefix_chars="@",
+    )
     for name in TEXTS:
         parser.add_argument(f"--{name.replace('_', '-')}", default=argparse.SUPPRESS)
     for name in LISTS:

@@ -77,6 +77,7 @@ class Webhook:
         self._pause = pause
         self._waiting: queue.Queue[dict[str, Any]] = queue.Queue(WAITING)
         self._ending = threading.Event()
+        self._under_way: dict[str, Any] | None = None
         self._thread = threading.Thread(target=self._work, name="webhook", daemon=True)
         self._thread.start()
 
@@ -94,18 +95,26 @@ class Webhook:
                 self._say(f"webhook: {dropped['type']} of {dropped['subject']} is dropped: {WAITING} events wait")
 
     def close(self, seconds: float = TIMEOUT) -> None:
-        """Send what waits, for so many seconds at most, and end."""
+        """Send what waits, for so many seconds at most, say what could not be sent, and end."""
         self._ending.set()
         self._thread.join(seconds)
+        if (event := self._under_way) is not None:
+            self._lost(event, f"no answer came within {seconds:g} s of the end")
+        while not self._waiting.empty():
+            self._lost(self._waiting.get_nowait(), "the source has ended")
 
     def _work(self) -> None:
         while not (self._ending.is_set() and self._waiting.empty()):
             try:
-                event = self._waiting.get(timeout=0.2)
+                self._under_way = self._waiting.get(timeout=0.2)
             except queue.Empty:
                 continue
-            if problem := self._deliver(event):
-                self._say(f"webhook: {event['type']} of {event['subject']} was not delivered: {problem}")
+            if problem := self._deliver(self._under_way):
+                self._lost(self._under_way, problem)
+            self._under_way = None
+
+    def _lost(self, event: Mapping[str, Any], problem: str) -> None:
+        self._say(f"webhook: {event['type']} of {event['subject']} was not delivered: {problem}")
 
     def _deliver(self, event: Mapping[str, Any]) -> str:
         """Return why an event was not delivered after TRIES tries; "" when it was."""
@@ -129,6 +138,13 @@ class Webhook:
         return problem
 
 
+class _HereOnly(urllib.request.HTTPRedirectHandler):
+    """Follows no redirect: the token would go to another address, and the event would not, as a GET has no body."""
+
+    def redirect_request(self, *_words: Any) -> None:
+        """Return nothing: the redirect is the answer."""
+
+
 def _send(request: urllib.request.Request) -> None:
-    with urllib.request.build_opener().open(request, timeout=TIMEOUT):
+    with urllib.request.build_opener(_HereOnly).open(request, timeout=TIMEOUT):
         return

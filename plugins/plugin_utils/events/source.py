@@ -15,7 +15,7 @@ from typing import Any
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.cycle_options import ConfigOptions
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.similar import did_you_mean
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.similar import hint
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.events.follower import (
     Follower,
     Memory,
@@ -59,7 +59,7 @@ def checked(arguments: Mapping[str, Any]) -> dict[str, Any]:
     for given, value in arguments.items():
         name = ALIASES.get(given, given)
         if given not in KNOWN:
-            problems.append(f"{given}: there is no such argument{did_you_mean(given, KNOWN)}")
+            problems.append(f"{given}: there is no such argument; {hint(given, KNOWN)}")
         elif name in LISTS:
             items = [value] if isinstance(value, str) else value
             if isinstance(items, list) and all(isinstance(item, str) for item in items):

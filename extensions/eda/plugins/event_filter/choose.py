@@ -76,6 +76,17 @@ FIELDS = {
     "owners": "owner",
 }
 """Argument → field of an event; its value may be a list."""
+KNOWN = {
+    "types": (
+        "provider_in_trouble", "provider_well", "provider_unserved", "provider_served", "resource_frozen",
+        "resource_thawed", "quota_low", "quota_ok", "leak_found", "leak_gone", "deletion_stuck", "deletion_done",
+        "zookeeper_lost", "zookeeper_back", "configuration_unused", "configuration_used", "request_waits",
+        "request_failed", "build_failed", "upload_failed", "build_rejected", "build_held", "build_live",
+        "lease_ends_soon", "launcher_serves", "configuration_read",
+    ),
+    "owners": ("request", "label", "image", "account", "capacity", "network", "cloud", "us", "unknown"),
+}  # fmt: skip
+"""Argument → the values that there are; what is misspelt would pass on nothing."""
 
 
 def main(
@@ -116,6 +127,8 @@ def _checked(severity: Any, strict: Any, wanted: dict[str, Any]) -> dict[str, se
         items = [value] if isinstance(value, str) else value
         if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
             problems.append(f"{name}: must be a list of texts")
+        elif unknown := sorted(set(items) - set(KNOWN.get(name, items))):
+            problems.append(f"{name}: there is no {', '.join(unknown)}; there are {', '.join(sorted(KNOWN[name]))}")
     if problems:
         raise ValueError("stackci.nodepool.choose: " + "; ".join(sorted(problems)))
     return {name: set(_texts(value)) for name, value in wanted.items()}

@@ -11,7 +11,7 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,8 @@ from ...model.errors import ConfigError
 from ...model.lines import Trouble
 from ..picture import Picture, Snapshot
 from .happenings import TYPES, ZOOKEEPER_LOST, Happening, Key, Limits, Teller, config_read, happenings
+
+Told = Mapping[Key, Mapping[str, Any]]
 
 IDLE = 10.0
 """Seconds after which the tree is looked at although nothing has changed: requests get older."""
@@ -57,37 +59,46 @@ class Wanted:
 
 
 class Memory:
-    """A file with the keys of what was told, so that a restart tells nothing twice and leaves nothing out.
+    """A file with what was told, so that a restart tells nothing twice and leaves nothing out.
 
     :param path: of the file; "" for none.
     """
 
     def __init__(self, path: str = "") -> None:
         self._path = Path(path) if path else None
-        self._written: list[Key] | None = None
+        self._written: Told | None = None
 
-    def read(self) -> list[Key] | None:
-        """Return the keys; None when there is no file, or none that can be used."""
+    @property
+    def kept(self) -> bool:
+        """True when there is a file."""
+        return self._path is not None
+
+    def read(self) -> Told | None:
+        """Return what was told; None when there is no file, or none that can be used."""
         try:
             document = json.loads(self._path.read_text("utf-8")) if self._path else None
         except (OSError, ValueError):
             return None
         if not isinstance(document, list):
             return None
-        return [(str(item[0]), str(item[1])) for item in document if isinstance(item, list) and len(item) == 2]
+        return {
+            (str(item[0]), str(item[1])): item[2] if len(item) == 3 and isinstance(item[2], dict) else {}
+            for item in document
+            if isinstance(item, list) and len(item) in (2, 3)
+        }
 
-    def write(self, keys: list[Key]) -> None:
-        """Write the keys when they have changed.
+    def write(self, told: Told) -> None:
+        """Write what was told when it has changed.
 
         :raises OSError: the file cannot be written.
         """
-        if self._path is None or keys == self._written:
+        if self._path is None or told == self._written:
             return
         handle, name = tempfile.mkstemp(dir=self._path.parent, prefix=f".{self._path.name}.")
         with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(keys, file)
+            json.dump([[*key, about] if about else [*key] for key, about in told.items()], file)
         os.replace(name, self._path)
-        self._written = keys
+        self._written = told
 
 
 @dataclass
@@ -120,8 +131,8 @@ class Follower:
         contact = snapshot.contact
         lost = {key: item for key, item in self._current.items() if key[0] == ZOOKEEPER_LOST}
         if contact.connected:
-            told = set(self._teller.told)
-            self._current = self.find(snapshot.config, snapshot.reading, snapshot.now, self.limits, told)
+            known = self._teller.known
+            self._current = self.find(snapshot.config, snapshot.reading, snapshot.now, self.limits, known)
         elif not lost:
             silent = snapshot.now - self._begun if contact.age is None else contact.age
             if silent >= self.lost_after:
@@ -143,8 +154,9 @@ class Follower:
         for event in self._teller.news(self._current, now, whole=whole):
             if self.wanted.takes(event):
                 self.tell(event)
-        # After the telling: who is killed in between tells it again rather than not at all.
-        self.memory.write(self._teller.told)
+        if self.memory.kept:
+            # After the telling: who is killed in between tells it again rather than not at all.
+            self.memory.write(self._teller.told)
 
 
 def follow(

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -306,20 +306,25 @@ def _of_leases(rows: Rows, limits: Limits) -> Iterator[Happening]:
 class Teller:
     """Remembers what it has told.
 
-    :param told: keys that were told before a restart; None: nothing is known, and what has happened before is not told.
+    :param told: what was told before a restart; None: nothing is known, and what has happened before is not told.
     :param settle: seconds for which something must be over before that is told.
     """
 
-    def __init__(self, told: Iterable[Key] | None = None, settle: float = Limits.settle) -> None:
-        self._known: dict[Key, Happening] = {key: Happening(*key, "") for key in told or ()}
+    def __init__(self, told: Mapping[Key, Mapping[str, Any]] | None = None, settle: float = Limits.settle) -> None:
+        self._known: dict[Key, Happening] = {key: Happening(*key, "", about) for key, about in (told or {}).items()}
         self._over: dict[Key, float] = {}
         self._settle = settle
         self._first = told is None
 
     @property
-    def told(self) -> list[Key]:
+    def known(self) -> Collection[Key]:
         """The keys of what is the case and was told."""
-        return sorted(self._known)[:MOST_TOLD]
+        return self._known.keys()
+
+    @property
+    def told(self) -> dict[Key, Mapping[str, Any]]:
+        """The same for a restart: key → the fields that the event of the end will have."""
+        return {key: _of_end(self._known[key]) for key in sorted(self._known)[:MOST_TOLD]}
 
     def news(self, current: Mapping[Key, Happening], now: float, *, whole: bool = True) -> list[dict[str, Any]]:
         """Return the events since the last call: what is new, and what has ended.
@@ -354,12 +359,20 @@ def _event(kind: str, item: Happening, now: float, *, over: bool = False) -> dic
     """Return the event: text from clouds and requestors without control characters, fields without a value left out."""
     at = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     text = f"{kind.replace('_', ' ')}: {item.subject}" if over else item.text
-    about = {key: _plain(value) for key, value in item.about.items() if value not in (None, "", [])}
-    if over:
-        # How it was is not how it is.
-        about = {key: value for key, value in about.items() if key not in _MOMENTARY}
+    about = _of_end(item) if over else _fields(item.about)
     told = {"subject": printable(item.subject), "text": printable(text)}
     return {"type": kind, "severity": severity(kind), "at": at, **told, **about}
+
+
+def _fields(about: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: _plain(value) for key, value in about.items() if value not in (None, "", [])}
+
+
+def _of_end(item: Happening) -> dict[str, Any]:
+    """Return the fields of the event of an end, if there is one: how it was is not how it is."""
+    if item.type not in ENDINGS:
+        return {}
+    return {key: value for key, value in _fields(item.about).items() if key not in _MOMENTARY}
 
 
 def _plain(value: Any) -> Any:

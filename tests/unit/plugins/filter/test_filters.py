@@ -130,7 +130,7 @@ def test_collections_that_are_not_there_are_named():
 def collection(monkeypatch, options, short):
     """A collection for AWX that takes these options."""
     found = ModuleType("ansible_collections.ansible.controller.plugins.module_utils.controller_api")
-    found.ControllerModule = SimpleNamespace(AUTH_ARGSPEC=dict.fromkeys(options), short_params=short)
+    vars(found)["ControllerModule"] = SimpleNamespace(AUTH_ARGSPEC=dict.fromkeys(options), short_params=short)
     monkeypatch.setitem(sys.modules, found.__name__, found)
 
 

@@ -9,6 +9,7 @@ import json
 import threading
 import urllib.error
 from email.message import Message
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -103,3 +104,59 @@ def test_a_slow_address_loses_the_oldest_and_says_so(monkeypatch):
     assert len(said) == 2 and "request_failed of 0 is dropped" in said[0]
     held.set()
     webhook.close(60)
+
+
+def test_what_an_address_that_hangs_did_not_take_by_the_end_is_told():
+    said: list[str] = []
+    held, began = threading.Event(), threading.Event()
+
+    def post(_request):
+        began.set()
+        held.wait(60)
+
+    webhook = Webhook("http://x", say=said.append, post=post)
+    webhook.add(EVENT)
+    assert began.wait(60)
+    webhook.add({**EVENT, "subject": "2"})
+    webhook.close(0.0)
+    assert said == [
+        "webhook: request_failed of 1 was not delivered: no answer came within 0 s of the end",
+        "webhook: request_failed of 2 was not delivered: the source has ended",
+    ]
+    held.set()
+
+
+@pytest.fixture
+def moved():
+    """An address whose answers send to another one, and the requests that both got."""
+    got = []
+
+    class Handler(BaseHTTPRequestHandler):
+        """Answers with a redirect to itself."""
+
+        def do_POST(self):
+            got.append((self.command, self.path))
+            self.send_response(302)
+            self.send_header("Location", "/elsewhere")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        do_GET = do_POST  # noqa: N815
+
+        def log_message(self, format, *args):  # noqa: A002
+            """Nothing on the screen."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/hook", got
+        server.shutdown()
+
+
+def test_a_redirect_is_not_followed_because_it_would_take_the_token_and_not_the_event(moved):
+    address, got = moved
+    said: list[str] = []
+    webhook = Webhook(address, "the-token", said.append)
+    webhook.add(EVENT)
+    webhook.close(60)
+    assert got == [("POST", "/hook")]
+    assert said == ["webhook: request_failed of 1 was not delivered: HTTP 302"]

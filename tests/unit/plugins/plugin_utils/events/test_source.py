@@ -27,7 +27,8 @@ def test_the_names_of_the_inventory_plugin_work_too():
 
 
 @pytest.mark.parametrize(("arguments", "told"), [
-    ({"wait_secs": 1}, "wait_secs: there is no such argument"),
+    ({"wait_secs": 1}, r"wait_secs: there is no such argument; did you mean wait_seconds\?"),
+    ({"x": 1}, "x: there is no such argument; there are config, every, journal, "),
     ({"types": [1]}, "types: must be a list of texts"),
     ({"wait_seconds": "soon"}, "wait_seconds: must be a number of seconds, 0 or more"),
     ({"wait_seconds": float("nan")}, "wait_seconds: must be"),

@@ -101,10 +101,19 @@ def test_the_memory_survives_a_restart(tmp_path):
     assert third.look() == []
 
 
+def test_a_memory_keeps_the_fields_of_an_end_and_reads_one_without_them(tmp_path):
+    path = tmp_path / "told.json"
+    told = {("provider_in_trouble", "east"): {"provider": "east"}, ("request_failed", "1"): {}}
+    Memory(str(path)).write(told)
+    assert Memory(str(path)).read() == told
+    path.write_text('[["request_failed", "1"], ["leak_found", "x", 7]]')
+    assert Memory(str(path)).read() == {("request_failed", "1"): {}, ("leak_found", "x"): {}}
+
+
 @pytest.mark.parametrize("text", ["", "{", "{}", "[7]"])
 def test_a_memory_that_cannot_be_read_is_none(tmp_path, text):
     (tmp_path / "told.json").write_text(text)
-    assert Memory(str(tmp_path / "told.json")).read() in (None, [])
+    assert Memory(str(tmp_path / "told.json")).read() in (None, {})
     assert Memory().read() is None
 
 

@@ -191,6 +191,15 @@ def test_a_restart_that_remembers_repeats_nothing_and_leaves_nothing_out():
     assert (event["type"], event["provider"]) == ("provider_well", "east"), "the fields are known again"
 
 
+def test_what_ended_while_nobody_listened_is_told_with_its_fields():
+    before = Teller()
+    before.news(current(ILL, FAILED), NOW)
+    assert before.told == {ILL.key: {"provider": "east"}, FAILED.key: {}}
+    (event,) = Teller(before.told, settle=0.0).news(current(FAILED), NOW)
+    assert (event["type"], event["provider"]) == ("provider_well", "east")
+    assert "reason" not in event
+
+
 def test_before_the_tree_was_read_nothing_counts_as_known():
     teller = Teller()
     lost = Happening("zookeeper_lost", "ZooKeeper", "ZooKeeper cannot be reached: x")
