@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Collection
+from functools import lru_cache
 
 from ....model.errors import StoreError
 
@@ -92,6 +93,7 @@ def uploads(image_name: str, build_id: str, provider: str) -> str:
     return f"{build(image_name, build_id)}/providers/{provider}/images"
 
 
+@lru_cache(maxsize=2_000)
 def own(path: str) -> str:
     """Return the full path of one of the collection's own documents.
 

@@ -37,6 +37,8 @@ class DeadEnds:
 
     def known(self, now: float) -> frozenset[tuple[str, str]]:
         """Return the pairs that were refused lately."""
+        if not self._since:
+            return frozenset()
         return frozenset(pair for pair, since in self._since.items() if 0 <= now - since < MEMORY)
 
     def forget(self) -> None:

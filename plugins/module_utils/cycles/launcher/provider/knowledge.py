@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from operator import is_
+from typing import Any, Protocol, TypeVar
 
 from ....clients.openstack.addresses import will_need_floating_ip
 from ....clients.openstack.cloud_client import CloudClient
@@ -19,6 +20,8 @@ from .dead_ends import DeadEnds
 from .denials import Denials
 from .facts import Fact
 from .lacks import Lack, flavors_of
+
+T = TypeVar("T")
 
 HOUR = 3600.0
 IMAGE_AGE = 300.0
@@ -75,7 +78,7 @@ class Knowledge:
         )
         self.image_names: Fact[list[str]] = fact("GET /images", lambda: client().image_names(), HOUR, heeded=False)
         self.images: dict[str, Fact[list[Image]]] = {}
-        self._looked_up: dict[tuple[str, str], tuple[tuple[object, ...], list[str]]] = {}
+        self._kept: dict[tuple[str, str, str], tuple[tuple[object, ...], Any]] = {}
         self._hidden: dict[tuple[str, str], list[Lack]] = {}
         """Pool and label → the lists of which items cannot be read, one of which may be what the label names."""
 
@@ -102,11 +105,19 @@ class Knowledge:
     def looked_up(self, pool: Pool, label: PoolLabel, look: Callable[[], list[str]]) -> list[str]:
         """Return the result of *look*, which is called again only if the label or a known fact has changed."""
         known: tuple[Fact[Any], ...] = (self.flavors, self.networks, *self._of_labels)
-        now = (pool, label, *(fact.value for fact in known))
-        before = self._looked_up.get((pool.name, label.name))
-        if before is None or any(new is not old for new, old in zip(now, before[0], strict=True)):
-            before = self._looked_up[(pool.name, label.name)] = (now, look())
-        return before[1]
+        return self._once("looked up", pool, label, (fact.value for fact in known), look)
+
+    def _once(self, what: str, pool: Pool, label: PoolLabel, known: Iterable[object], look: Callable[[], T]) -> T:
+        """Return the result of *look*, which is called again only if the label or an object of *known* is another one.
+
+        :param what: names what is kept.
+        """
+        place, now = (what, pool.name, label.name), (pool, label, *known)
+        before = self._kept.get(place)
+        if before is None or not all(map(is_, now, before[0])):
+            before = self._kept[place] = (now, look())
+        result: T = before[1]
+        return result
 
     def note_hidden(self, place: tuple[str, str], errors: Iterable[CloudError], now: float) -> None:
         """Note which lists may have what a label names among the items that cannot be read; none: it is not so.
@@ -163,13 +174,24 @@ class Knowledge:
         """Return True if nodes of the label most likely get a floating IP."""
         if not pool.auto_floating_ip:
             return False
-        client, names = self._client(), label.networks or pool.networks
-        return will_need_floating_ip(names, self.networks.value or [], private=client.private, roles=client.roles)
+        client, networks, names = self._client(), self.networks.value, label.networks or pool.networks
+
+        def floats() -> bool:
+            return will_need_floating_ip(names, networks or [], private=client.private, roles=client.roles)
+
+        return self._once("floats", pool, label, (networks, client.private, client.roles), floats)
 
     def floating_problems(self, pool: Pool, label: PoolLabel, now: float) -> list[str]:
         """Return why nodes of the label that need a floating IP can get none; empty while that is not known."""
-        networks, dead_ends = self.networks.value, self.dead_ends.known(now)
-        return list(floating_problems(pool, label, networks, self._client(), dead_ends))
+        client, networks, dead_ends = self._client(), self.networks.value, self.dead_ends.known(now)
+
+        def problems() -> list[str]:
+            return list(floating_problems(pool, label, networks, client, dead_ends))
+
+        # Dead ends are rare, and each moment has a set of its own.
+        if dead_ends:
+            return problems()
+        return self._once("floating problems", pool, label, (networks, client.private, client.roles), problems)
 
     def needed_services(self, pool: Pool, label: PoolLabel) -> set[str]:
         """Return the services besides nova and keystone that a launch of the label needs."""

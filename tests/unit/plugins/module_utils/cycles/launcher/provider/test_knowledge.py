@@ -10,10 +10,17 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.addresses import (
+    FloatingIpTarget,
+    NetworkRoles,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.provider.facts import Fact
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.provider.knowledge import Knowledge
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Network
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import Pool, PoolLabel
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudUnavailable
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudNotFound, CloudUnavailable
+
+NO_ROUTER = CloudNotFound("x", status=404, error_type="ExternalGatewayForFloatingIPNotFound")
 
 
 def known(client: Any = None) -> Knowledge:
@@ -37,6 +44,32 @@ def test_what_was_looked_up_holds_until_something_changes():
     knowledge.flavors.value = []
     knowledge.looked_up(pool, label, look)
     assert len(looks) == 2
+
+
+def test_whether_a_floating_ip_is_needed_and_can_be_had_follows_networks_client_and_dead_ends():
+    roles = NetworkRoles()
+    client = SimpleNamespace(private=False, roles=roles)
+    knowledge, pool, label = known(client), Pool("main", networks=("private",)), PoolLabel("small")
+    private, public = Network("net-1", "private"), Network("net-2", "public", external=True)
+
+    def seen(now: float = 0.0) -> tuple[bool, list[str]]:
+        return knowledge.floats(pool, label), knowledge.floating_problems(pool, label, now)
+
+    assert seen() == (False, [])
+    knowledge.networks.value = [private, public]
+    assert seen() == seen() == (True, [])
+    knowledge.dead_ends.learn(FloatingIpTarget(public.id, "port", "10.0.0.5", private.id), NO_ROUTER, 5.0)
+    needed, problems = seen(6.0)
+    assert needed and "no router connects them" in problems[0]
+    knowledge.dead_ends.forget()
+    assert seen(7.0) == (True, [])
+    client.roles = NetworkRoles(nat_source="elsewhere")
+    assert "nat_source" in seen()[1][0]
+    client.private = True
+    assert seen() == (False, [])
+    client.private, client.roles = False, roles
+    knowledge.networks.value = [private]
+    assert seen()[0] is False
 
 
 def test_an_image_is_one_fact():
