@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any
@@ -85,9 +86,12 @@ def ask_for_image(context: Context, actor: ProviderActor, settings: ImageSetting
     elif wrong is not None:
         # Somebody may reactivate the image, or delete one of two.
         fact.want(now, MISS_AGE)
-    elif found is None and fact.answered_at is not None and settings.image_id is None:
-        actor.known.image_names.want(now, max_age)
-        if _seen_since(actor, settings, fact):
+    elif found is None and fact.answered_at is not None:
+        if max_age != math.inf:
+            fact.want(now, MISS_AGE)
+        if settings.image_id is None:
+            actor.known.image_names.want(now, max_age)
+        if settings.image_id is None and _seen_since(actor, settings, fact):
             fact.want(now, 0.0)
 
 
@@ -201,6 +205,9 @@ def image_of(
         sure = settings.image_id is not None and fact.error is not None
         return (settings.image_id, None, None) if sure else (None, None, _unread(actor, where, fact))
     if settings.image_id is None and (actor.known.image_names.waited(now) < SOON or _seen_since(actor, settings, fact)):
+        return None, None, _unread(actor, where)
+    if fact.busy and fact.age(now) > MISS_AGE:
+        # No request is declined because of an older reading.
         return None, None, _unread(actor, where)
     return None, None, _broken(where, label, list(image_misses(settings, catalog_of(actor))))
 

@@ -241,6 +241,21 @@ def test_a_cloud_image_that_was_replaced_is_looked_up_again():
         assert untroubled(world)
 
 
+@pytest.mark.parametrize("names", [{}, {"image-id": "img-1"}], ids=["name", "id"])
+def test_no_request_fails_for_an_image_that_is_back_since_more_than_a_minute(names):
+    with World(cloud_image(**names)) as world:
+        world.start()
+        first = world.request("small")
+        assert world.run(60, until=lambda: first in world.fulfilled)
+        world.clouds["east"].images = (Image("img-2", "other", "active"),)
+        request = world.request("small")
+        assert world.run(30, until=lambda: world.state(request) == "failed")
+        world.clouds["east"].images = (Image("img-1" if names else "img-9", "debian", "active"),)
+        world.run(65)
+        again = world.request("small")
+        assert world.run(60, until=lambda: again in world.fulfilled)
+
+
 def test_a_set_whose_cloud_image_is_gone_does_not_wait_with_half_of_its_nodes():
     with World(cloud_image()) as world:
         world.start()
