@@ -20,6 +20,7 @@ from typing import Any
 
 from greenlet import getcurrent, greenlet
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.probing import ProbeJob, ProbeResult
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.ssh import ScanJob, ScanResult
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.inbox import Inbox
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.workers import Done
@@ -390,25 +391,32 @@ class VirtualWorkers:
 
 
 class VirtualScanner:
-    """Stands in for the ssh scanner. *answer* says how a job ends: (seconds, host keys, error)."""
+    """Stands in for the ssh scanner.
+
+    :param answer: says how a job ends: (seconds, host keys, error).
+    :param passes: returns the seconds after which a node would pass its probe.
+    """
 
     def __init__(
         self,
         agenda: Agenda,
         answer: Callable[[ScanJob], tuple[float, tuple[str, ...], str | None]],
         on_result: Callable[[ScanResult], None],
+        passes: Callable[[ProbeJob], float] = lambda job: 0.0,
     ) -> None:
         self._agenda = agenda
         self._answer = answer
+        self._passes = passes
         self._on_result = on_result
-        self._jobs: dict[str, ScanJob] = {}
+        self._jobs: dict[str, ScanJob | ProbeJob] = {}
 
     def submit(self, job: ScanJob) -> None:
         """Begin to scan."""
         self._jobs[job.key] = job
         seconds, keys, error = self._answer(job)
-        if seconds > job.deadline:
-            seconds, keys, error = job.deadline, (), error or f"{job.address}: no answer in {job.deadline:g} s"
+        left = job.deadline if job.left is None else job.left
+        if seconds > left:
+            seconds, keys, error = left, (), error or f"{job.address}: no answer in {job.deadline:g} s"
 
         def end() -> None:
             if self._jobs.get(job.key) is job:
@@ -416,6 +424,19 @@ class VirtualScanner:
                 self._on_result(ScanResult(job.key, keys, error, seconds))
 
         self._agenda.after(seconds, end)
+
+    def probe(self, job: ProbeJob, done: Callable[[ProbeResult], None]) -> None:
+        """Begin to try."""
+        self._jobs[job.key] = job
+        left, seconds = job.probe.timeout if job.left is None else job.left, self._passes(job)
+        error = f"not passed within {job.probe.timeout} s" if seconds > left else None
+
+        def end() -> None:
+            if self._jobs.get(job.key) is job:
+                del self._jobs[job.key]
+                done(ProbeResult(job.key, error, seconds=min(seconds, left)))
+
+        self._agenda.after(min(seconds, left), end)
 
     def cancel(self, key: str) -> None:
         """Nobody wants the answer any more."""

@@ -239,6 +239,8 @@ class World:
         self.sink: Sink | None = None
         self.starved: Callable[[random.Random], float] = lambda chance: 0.0
         """Draws the seconds for which a woken cycle gets no processor, as on a busy machine."""
+        self.passes = 0.0
+        """Seconds after which a node would pass its probe."""
         self.fulfilled: dict[str, float] = {}
         self.asked: dict[str, float] = {}
         self.handed_out: dict[str, str] = {}
@@ -252,7 +254,9 @@ class World:
         self._stack.enter_context(mock.patch.object(auxiliary_lane, "WorkerSet", VirtualWorkers))
         self._stack.enter_context(
             mock.patch.object(
-                launcher_pass, "Scanner", lambda on_result: VirtualScanner(self.agenda, self._scan, on_result)
+                launcher_pass,
+                "Scanner",
+                lambda on_result: VirtualScanner(self.agenda, self._scan, on_result, lambda job: self.passes),
             )
         )
         self.store.on_change(self._look)

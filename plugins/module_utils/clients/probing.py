@@ -11,6 +11,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import importlib
+import os
+import stat
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -21,6 +23,10 @@ from ..model.config.launch_settings import Probe
 
 LONGEST_CONNECT = 10.0
 """Seconds for one connection to the port, and for one login."""
+ALIVE = 10.0
+"""Seconds without a word from the node after which it is asked whether it is there: a machine that restarts while a
+command runs says nothing, and only reads would wait for it for ever."""
+MOST_UNANSWERED = 3
 CHUNK = 65536
 MOST_OUTPUT = 1 << 28
 """Bytes of a command's output that are read: what writes without end would keep the launcher busy."""
@@ -40,6 +46,8 @@ class ProbeJob:
     :param address: IPv4 or IPv6 address.
     :param port: port of ssh.
     :param host_keys: those that it answered with, as "keytype base64"; none: any is accepted.
+    :param folder: where a relative key-file begins.
+    :param left: the seconds of the probe's timeout that are left, if an earlier cycle has used the others; None: all.
     """
 
     key: str
@@ -48,6 +56,8 @@ class ProbeJob:
     username: str
     probe: Probe
     host_keys: tuple[str, ...] = ()
+    folder: str = ""
+    left: float | None = None
 
 
 @dataclass(frozen=True)
@@ -91,7 +101,8 @@ class _Attempts:
         """Try until it passes; the caller sets the limit of time."""
         loop, probe = asyncio.get_running_loop(), self.job.probe
         if probe.command is not None:
-            self.key = await loop.run_in_executor(None, _private_key, probe.key_file or "")
+            path = os.path.join(self.job.folder, probe.key_file or "")
+            self.key = await loop.run_in_executor(None, _private_key, path)
         while True:
             began = loop.time()
             self.number += 1
@@ -181,6 +192,8 @@ class _Attempts:
             config=None,
             agent_path=None,
             preferred_auth="publickey",
+            keepalive_interval=ALIVE,
+            keepalive_count_max=MOST_UNANSWERED,
         )
 
 
@@ -190,7 +203,7 @@ async def probe(job: ProbeJob, clock: Callable[[], float] = time.monotonic) -> P
     error, ours = None, False
     try:
         # Not asyncio.wait_for: in Python 3.11 it forgets the limit when an attempt ends in the same moment.
-        async with asyncio.timeout(job.probe.timeout):
+        async with asyncio.timeout(job.probe.timeout if job.left is None else job.left):
             await attempts.run()
     except TimeoutError:
         error = attempts.text()
@@ -206,6 +219,9 @@ async def probe(job: ProbeJob, clock: Callable[[], float] = time.monotonic) -> P
 def _private_key(path: str) -> Any:
     ssh = _asyncssh()
     try:
+        # One that others write to, such as a pipe, would never end.
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise _Ours(f"key-file {path} is not a file: name a private key")
         return ssh.read_private_key(path)
     except OSError as problem:
         raise _Ours(f"key-file {path} cannot be read: {problem.strerror or problem}: name a private key") from None

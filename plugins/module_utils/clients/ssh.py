@@ -50,6 +50,7 @@ class ScanJob:
     :param key: a name that the caller chooses, unique among the running jobs.
     :param address: IPv4 or IPv6 address (names are not resolved).
     :param deadline: seconds from submit.
+    :param left: the seconds of it that are left, if an earlier job has used the others; None: all.
     :param want_keys: False: the job succeeds when the host accepts a connection.
     """
 
@@ -58,6 +59,7 @@ class ScanJob:
     port: int = 22
     deadline: float = 60.0
     want_keys: bool = True
+    left: float | None = None
 
 
 @dataclass(frozen=True)
@@ -168,7 +170,7 @@ class Scanner:
         error = None
         try:
             # Not asyncio.wait_for: in Python 3.11 it forgets the deadline when an attempt ends in the same moment.
-            async with asyncio.timeout(job.deadline):
+            async with asyncio.timeout(job.deadline if job.left is None else job.left):
                 await self._until_known(job, keys)
         except TimeoutError:
             if not keys:

@@ -139,6 +139,7 @@ def created(launch: Launch, server_id: str, now: float) -> None:
     """Record that nova accepted the create."""
     launch.server_id = server_id
     launch.created_at = now
+    launch.guest_since = launch.answered_at = None
     launch.answered = True
     launch.trouble = ""
     launch.enter(Phase.BOOTING, now)
@@ -227,7 +228,10 @@ def seen(
         # Another cycle got a floating IP that this list may not show: look for it before a new one is requested.
         launch.floating_doubt |= needs_address and launch.floating_ip_id is not None
         launch.active_at = now
-        launch.enter(Phase.ADDRESSING if needs_address else Phase.REACHING, now)
+        if needs_address:
+            launch.enter(Phase.ADDRESSING, now)
+        else:
+            _wait_for_guest(launch, now)
         return None
     if server.status in ("DELETED", "SOFT_DELETED"):
         return Failure.FAULT
@@ -240,7 +244,7 @@ def addressed(launch: Launch, floating_ip_id: str, address: str, now: float) -> 
     launch.floating_address = address
     launch.floating_doubt = False
     launch.trouble = ""
-    launch.enter(Phase.REACHING, now)
+    _wait_for_guest(launch, now)
 
 
 def address_refused(
@@ -256,8 +260,15 @@ def _wait_a_while(launch: Launch, now: float, random: Callable[[], float], most:
     launch.not_before = now + backoff(launch.delays, first=2.0, most=most, spread=0.25, chance=random())
 
 
+def _wait_for_guest(launch: Launch, now: float) -> None:
+    """Record that the server has its address. The time for its answer does not begin anew with each cycle."""
+    launch.guest_since = now if launch.guest_since is None else launch.guest_since
+    launch.enter(Phase.REACHING, now)
+
+
 def probing(launch: Launch, now: float) -> None:
-    """Record that the node answers, and must pass a probe before it is ready."""
+    """Record that the node answers, and must pass a probe before it is ready; its time began with the first answer."""
+    launch.answered_at = now if launch.answered_at is None else launch.answered_at
     launch.enter(Phase.PROBING, now)
 
 

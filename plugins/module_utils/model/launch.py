@@ -17,6 +17,8 @@ from .stored import Stored, believed
 LONGEST_LOOK = 3600.0
 LONGEST_DELAY = 400.0
 """Maximum seconds for which a launch is held back before its next attempt."""
+LEAST_LEFT = 30.0
+"""Seconds for which each cycle waits for a guest at least: nobody has asked it before the cycle adopted the launch."""
 
 
 class Phase:
@@ -64,7 +66,8 @@ class Launch(Stored):
     what is added to the name of its server, because nova said that the name is taken. *trouble*: why its latest attempt
     made no progress; "" once a later one does. *thrown*: how many servers of it were given up. *thrown_seconds*: how
     long those that are gone have existed. *job*, *wanted_at*: the job that its request is for, and when that was made.
-    *taken_at*: when its ready node was given to that request; None when the launch was for it.
+    *taken_at*: when its ready node was given to that request; None when the launch was for it. *guest_since*: since
+    when cycles wait for an answer of the server's guest. *answered_at*: when it answered one of them first.
     """
 
     node_id: str
@@ -84,6 +87,8 @@ class Launch(Stored):
     server_id: str | None = None
     created_at: float | None = None
     active_at: float | None = None
+    guest_since: float | None = None
+    answered_at: float | None = None
     floating_ip_id: str | None = None
     floating_address: str | None = None
     floating_doubt: bool = False
@@ -132,6 +137,8 @@ class Launch(Stored):
         self.active_at = None if self.active_at is None else min(self.active_at, now)
         self.adopted_at = None if self.adopted_at is None else min(self.adopted_at, now)
         self.taken_at = None if self.taken_at is None else min(self.taken_at, now)
+        self.guest_since = None if self.guest_since is None else min(self.guest_since, now)
+        self.answered_at = None if self.answered_at is None else min(self.answered_at, now)
         self.not_before = believed(self.not_before, now, LONGEST_DELAY)
         # A cycle that adopts the launch starts a new search for its server; both times are at most an hour ahead.
         self.look_until = believed(self.look_until, now, LONGEST_LOOK)
@@ -141,6 +148,11 @@ class Launch(Stored):
     def document(self) -> dict[str, Any]:
         """Return the record as it is stored. dataclasses.asdict, a deep copy, takes fifteen times as long."""
         return {name: [*value] if isinstance(value, list) else value for name, value in vars(self).items()}
+
+
+def time_left(limit: float, since: float | None, now: float) -> float:
+    """Return the seconds that are left of a limit that began at *since*, with an earlier cycle or now (None)."""
+    return min(limit, max(LEAST_LEFT, limit - (now - (now if since is None else since))))
 
 
 def make_mark(node_id: str, attempt: int, nonce: str) -> str:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -45,8 +46,43 @@ async def without_status(process: Any) -> None:
     process.close()
 
 
-def tried(folder: Path, handler: Handler, timeout: int = 2) -> tuple[ProbeResult, int]:
-    """The result, and how many connections there were."""
+class Wire:
+    """Passes bytes on in both directions, until it is cut: then it is silent and stays open."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._ends: list[asyncio.StreamWriter] = []
+        self._cut = False
+        self.connections = 0
+
+    async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Handle a connection; those that are made after the cut are whole."""
+        self.connections += 1
+        there, back = await asyncio.open_connection("127.0.0.1", self._port)
+        self._ends += [writer, back]
+        first = self.connections == 1
+        await asyncio.gather(self._pass(reader, back, first), self._pass(there, writer, first))
+
+    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, first: bool) -> None:
+        while data := await reader.read(65536):
+            if not (first and self._cut):
+                writer.write(data)
+
+    def cut(self) -> None:
+        """Cut the first connection."""
+        self._cut = True
+
+    def close(self) -> None:
+        """Close all connections."""
+        for end in self._ends:
+            end.close()
+
+
+def tried(folder: Path, handler: Handler, timeout: int = 2, wired: list[Wire] | None = None) -> tuple[ProbeResult, int]:
+    """The result, and how many connections there were.
+
+    :param wired: gets the wire between the two; without it there is none.
+    """
     key = asyncssh.generate_private_key("ssh-ed25519")
     key.write_private_key(str(folder / "key"))
     key.write_public_key(str(folder / "key.pub"))
@@ -67,11 +103,20 @@ def tried(folder: Path, handler: Handler, timeout: int = 2) -> tuple[ProbeResult
             process_factory=handler,
         )
         port = listening.sockets[0].getsockname()[1]
-        wanted = Probe(command="smoke", key_file=str(folder / "key"), timeout=timeout, interval=1)
+        wanted = Probe(command="smoke", key_file="key", timeout=timeout, interval=1)
+        between = None
+        if wired is not None:
+            wired.append(Wire(port))
+            between = await asyncio.start_server(wired[0].connected, "127.0.0.1", 0)
+            port = between.sockets[0].getsockname()[1]
         try:
-            return await asyncio.wait_for(probe(ProbeJob("one", "127.0.0.1", port, "zuul", wanted)), 60)
+            job = ProbeJob("one", "127.0.0.1", port, "zuul", wanted, folder=str(folder))
+            return await asyncio.wait_for(probe(job), 60)
         finally:
             listening.close()
+            if wired and between is not None:
+                between.close()
+                wired[0].close()
             for connection in connections:
                 connection.abort()
 
@@ -90,6 +135,29 @@ def test_a_command_without_an_end_or_a_status(tmp_path: Path, handler: Handler, 
     result, connections = tried(tmp_path, handler)
     assert result.error is not None and words in result.error and "within 2 s" in result.error
     assert connections == 1
+
+
+def test_a_machine_that_goes_away_without_a_word_is_asked_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one does that restarts while the command runs."""
+    monkeypatch.setattr(probing, "ALIVE", 0.2)
+    wired: list[Wire] = []
+
+    async def restarting(process: Any) -> None:
+        if wired[0].connections > 1:
+            process.exit(0)
+            return
+        wired[0].cut()
+        await asyncio.sleep(3600)
+
+    result, connections = tried(tmp_path, restarting, timeout=40, wired=wired)
+    assert (result.error, connections) == (None, 2)
+
+
+def test_a_key_that_is_no_file_is_told_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    wanted = Probe(command="smoke", key_file=str(tmp_path / "pipe"), timeout=30)
+    result = asyncio.run(probe(ProbeJob("one", "127.0.0.1", 1, "zuul", wanted)))
+    assert (result.error, result.ours) == (f"key-file {tmp_path}/pipe is not a file: name a private key", True)
 
 
 def test_an_endless_output_ends_the_probe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,8 @@ It stores the server's addresses, collects its host keys with the scanner, and c
 
 from __future__ import annotations
 
+import os
+
 from ....clients.probing import ProbeJob, ProbeResult
 from ....clients.ssh import ScanJob, Scanner, ScanResult
 from ....clients.zookeeper.link.batch import Batch
@@ -17,7 +19,7 @@ from ....launching.machine import Failure
 from ....model import owner
 from ....model.bounded_text import bounded
 from ....model.errors import CloudError
-from ....model.launch import Phase
+from ....model.launch import Phase, time_left
 from ....model.lines import Line
 from ....model.subjects import subject_of_node
 from ..context.context import Context
@@ -76,15 +78,18 @@ class Reaching:
         self._context.store.nodes.write(node, batch=batch)
         batch.send_later()
         ongoing.busy = True
+        now, limit = self._context.now(), ongoing.boot_timeout
+        left = time_left(limit, launch.guest_since, now)
         job = ScanJob(
             key=node.id,
             address=node.interface_ip,
             port=node.connection_port,
-            deadline=ongoing.boot_timeout,
+            deadline=limit,
             want_keys=node.connection_type in SCANNED_TYPES,
+            left=left,
         )
         self._scanner.submit(job)
-        self._unanswered[node.id] = (ongoing, self._context.now() + HALF * ongoing.boot_timeout)
+        self._unanswered[node.id] = (ongoing, now + max(HALF * limit - (limit - left), HALF * left))
 
     def answered(self, ongoing: LaunchInProgress, result: ScanResult) -> None:
         """Handle the scanner's answer."""
@@ -192,6 +197,8 @@ class Reaching:
             username=node.username or "",
             probe=probe,
             host_keys=ongoing.host_keys,
+            folder=os.path.dirname(os.path.abspath(self._context.config.path)),
+            left=time_left(probe.timeout, ongoing.launch.answered_at, now),
         )
         self._scanner.probe(job, lambda result: self._context.inbox.post(lambda: self._probed(ongoing, result)))
 

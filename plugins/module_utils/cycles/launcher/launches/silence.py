@@ -49,7 +49,7 @@ class Silence:
 
     def verdict(self, ongoing: LaunchInProgress, now: float) -> Verdict:
         """Return whose fault it is that the server of a launch does not answer, and note that it does not."""
-        mine, since = guest_of(ongoing), ongoing.launch.active_at or ongoing.launch.since
+        mine, since = guest_of(ongoing), ongoing.launch.guest_since or ongoing.launch.since
         server = ongoing.launch.server_id or ""
         silent = [guest for at, other, guest in self._silent if at >= since and other != server]
         silent += self._waiting(ongoing, now)
@@ -73,9 +73,9 @@ class Silence:
     def _waiting(self, besides: LaunchInProgress, now: float) -> Iterator[Guest]:
         """Yield the servers that have been waited for as long as usually one need not wait."""
         for ongoing in self._in_progress.values():
-            if ongoing is besides or ongoing.launch.phase != Phase.REACHING or ongoing.launch.active_at is None:
+            if ongoing is besides or ongoing.launch.phase != Phase.REACHING or ongoing.launch.guest_since is None:
                 continue
-            if now - ongoing.launch.active_at >= HALF * ongoing.boot_timeout:
+            if now - ongoing.launch.guest_since >= HALF * ongoing.boot_timeout:
                 yield guest_of(ongoing)
 
     def _stored(self, provider: str, now: float) -> Iterator[tuple[float, Guest]]:

@@ -18,7 +18,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.machine
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model import owner
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Server
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import IN_FLIGHT, Launch, Phase
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import IN_FLIGHT, Launch, Phase, time_left
 
 RULES = LaunchRules(launch_timeout=600.0, retries=3)
 NOW = 1000.0
@@ -301,3 +301,22 @@ def test_a_floating_ip_alone_is_cleared_too():
 def test_a_launch_survives_its_document():
     full = launch(Phase.BOOTING, server_id="s1", failures=["x"], superseded=["7-0-a"], floating_ip_id="f")
     assert Launch.from_document({**full.document(), "of_a_newer_version": 1}) == full
+
+
+def test_the_time_for_a_guest_begins_with_its_server_and_not_with_a_cycle():
+    going = launch(Phase.BOOTING, server_id="s1")
+    assert seen(going, server()) is None
+    machine.probing(going, NOW + 7)
+    machine.adopt(going, NOW + 50)
+    seen(going, server(), NOW + 51)
+    machine.probing(going, NOW + 52)
+    assert (going.guest_since, going.answered_at) == (NOW, NOW + 7)
+    machine.created(going, "s2", NOW + 90)
+    assert (going.guest_since, going.answered_at) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("limit", "since", "left"), [(60, None, 60), (60, 0, 60), (60, 10, 50), (60, 50, 30), (60, 9000, 30), (5, 9000, 5)]
+)
+def test_what_is_left_of_a_limit_is_enough_to_ask_once_more(limit: float, since: float | None, left: float):
+    assert time_left(limit, None if since is None else NOW - since, NOW) == left
