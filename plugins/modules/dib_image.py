@@ -49,6 +49,8 @@ options:
     description:
       - When the decision applies, such as V(18:00) or V(2026-12-24 18:00) in the time zone of the host. At once when
         unset. Only with V(held), V(rejected) and V(revoked).
+      - A build that is not used now does not become usable until then. If another O(state) is the cause, the module
+        fails.
     type: str
 extends_documentation_fragment:
   - stackci.nodepool.tree

@@ -66,8 +66,25 @@ def test_it_comes_back(act, zk_client):
 
 def test_a_held_build_keeps_its_nodes_and_an_announced_revocation_as_well(act):
     assert act(state="held", reason="alice looks")["deleted"] == []
+    act(state="restored")
     later = act(state="revoked", reason="old kernel", at="2999-12-24 18:00")
     assert (later["verdict"]["used"], later["deleted"]) == (True, [])
+
+
+def test_what_is_announced_for_later_never_brings_a_build_back(act, zk_client):
+    act(state="revoked", reason="no python")
+    before = tree(zk_client)
+    again = act(state="revoked", reason="no python", at="2999-12-24 18:00")
+    assert (again["changed"], again["verdict"]["used"]) == (False, False)
+    for check in (True, False):
+        refused = act(state="held", reason="alice looks", at="2999-12-24 18:00", check=check)
+        assert refused["failed"] and refused["msg"] == (
+            f"at cannot be used: build {NEW} of debian is already revoked by hand: no python: leave out at, or restore"
+            " the build first"
+        )
+    assert tree(zk_client) == before
+    at_once = act(state="held", reason="alice looks")
+    assert (at_once["changed"], at_once["verdict"]["state"]) == (True, "held")
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ...launching.made_of import MadeOf, made_of
 from ...model.build_verdict import APPROVED, HAND, HELD, REJECTED, REVOKED, BuildVerdict
-from ...model.errors import UnknownName
+from ...model.errors import UnknownName, wrong
 from ...model.image import Build, BuildState, age_order
 
 if TYPE_CHECKING:
@@ -61,11 +61,13 @@ def decide(store: Store, decision: Decision, now: float, *, check: bool) -> Outc
     """Store a decision about a build; the launchers of all providers follow it in their next pass.
 
     :raises UnknownName: there is no such build.
+    :raises ConfigError: see :func:`_decided`.
     """
     build_id = _find(store, decision).id
+    named = replace(decision, build_id=build_id)
 
     def edit(verdict: BuildVerdict) -> BuildVerdict:
-        return _decided(verdict, decision, now)
+        return _decided(verdict, named, now)
 
     before = store.verdicts.of_build(decision.image, build_id)
     if check:
@@ -77,10 +79,22 @@ def decide(store: Store, decision: Decision, now: float, *, check: bool) -> Outc
 
 
 def _decided(verdict: BuildVerdict, decision: Decision, now: float) -> BuildVerdict:
-    """Return the verdict after the decision; the same one if that is decided already."""
+    """Return the verdict after the decision; the same one if that is decided already.
+
+    :raises ConfigError: it is announced for later, and something else keeps the build from being used now.
+    """
     if decision.state == RESTORED:
         return verdict.undone(now) if verdict.state or verdict.fallen_back else verdict
-    after = verdict.given(decision.state, decision.reason, HAND, now, decision.since)
+    since = decision.since
+    if since is not None and not verdict.is_used(now):
+        # What is announced must not make the build usable until then.
+        if verdict.state != decision.state:
+            raise wrong(
+                f"at cannot be used: build {decision.build_id} of {decision.image} is already {verdict.text(now)}:"
+                " leave out at, or restore the build first"
+            )
+        since = verdict.since
+    after = verdict.given(decision.state, decision.reason, HAND, now, since)
     same = ("state", "reason", "by", "fallen_back")
     if any(getattr(after, name) != getattr(verdict, name) for name in same):
         return after
