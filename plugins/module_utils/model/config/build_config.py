@@ -62,7 +62,7 @@ def _made(cls: type[T], item: Raw, above: Mapping[str, Any], **more: Any) -> T:
     :param more: attributes that no key gives.
     """
     options = options_of(cls)
-    own = {name: option for name, option in options.items() if option.part is None}
+    own = {name: option for name, option in options.items() if option.part is None or _is_handed_down(option, item)}
     made = cls(**more, **{name: value for name, option in own.items() for value in _value(name, option, item, above)})
     around = above if cls in (types.Label, types.PoolLabel) else {**above, section_of(cls).kind: made}
     parts = {
@@ -74,6 +74,11 @@ def _made(cls: type[T], item: Raw, above: Mapping[str, Any], **more: Any) -> T:
 
 def _given(option: Option, item: Raw) -> bool:
     return option.schema is not None and item.get(option.key) is not None
+
+
+def _is_handed_down(option: Option, item: Raw) -> bool:
+    """Return True for a section that is an option's value and that an entry has from the one above it."""
+    return option.part is not None and option.inherits in UPPER and not _given(option, item)
 
 
 def _value(name: str, option: Option, item: Raw, above: Mapping[str, Any]) -> tuple[Any, ...]:

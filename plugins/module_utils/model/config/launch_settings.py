@@ -45,7 +45,12 @@ _HINTS: Schema = {
         "type": ["string", "array", "null"],
         "items": {"type": "string"},
     },
-    "build_near_host_ip": {"description": "Address of a host; with cidr.", "type": ["string", "null"]},
+    "build_near_host_ip": {
+        "description": "Address of a host; with cidr.",
+        "type": ["string", "null"],
+        "pattern": r"^(\d{1,3}(\.\d{1,3}){3}|[0-9a-fA-F]*:[0-9a-fA-F:.]+)$",
+        "errorMessage": "is not an address: write the IP address of a host",
+    },
     "cidr": {
         "description": "Size of the network around build_near_host_ip.",
         "type": ["string", "null"],
@@ -53,6 +58,11 @@ _HINTS: Schema = {
         "errorMessage": "is not the end of a CIDR: write it as in /24",
     },
 }
+
+
+def _with_values(hints: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the hints that have a value: nova refuses a create with one that has none."""
+    return {name: value for name, value in hints.items() if value is not None}
 
 
 @section(
@@ -80,7 +90,8 @@ class Probe:
         maxLength=4096,
     )
     key_file: str | None = text(
-        "Path of the private key for the login, on the host of the launcher. It has no passphrase.",
+        "Private key for the login, on the host of the launcher; relative to the folder of nodepool.yaml. It has no "
+        "passphrase.",
         files=OURS_ONLY,
         minLength=1,
     )
@@ -115,6 +126,7 @@ class LaunchSettings:
         inherits=LABEL,
         files=OURS_ONLY,
         properties=_HINTS,
+        read=_with_values,
     )
     server_group: str | None = text(
         "Name or id of the server group that each server joins. Its policy decides about the hosts.",
@@ -124,9 +136,11 @@ class LaunchSettings:
         maxLength=LONGEST_NAME,
     )
     probe: Probe | None = part(
-        "What a node must pass before it is handed over; the image's when absent.", Probe, files=OURS_ONLY
+        "What a node must pass before it is handed over; the image's when the label has none.",
+        Probe,
+        inherits=LABEL,
+        files=OURS_ONLY,
     )
-
     channels: tuple[str, ...] = texts(
         "More labels, of other builds of the same diskimage: NAME-previous of the build before the one in use, "
         "NAME-candidate of the one that a gate tests, or else the one in use.",

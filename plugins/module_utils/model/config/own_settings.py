@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .drivers import OURS
-from .gate_check import check_channels, check_gates
+from .gate_check import check_channels, check_gates, check_probes
 from .messages import suggestion
 from .options import (
     NODEPOOL,
@@ -37,6 +37,7 @@ def check_settings(settings: Any, main: Any) -> list[Problem]:
         *_problems(settings, main, NodepoolConfig, (), ""),
         *check_gates(settings, main),
         *check_channels(settings, main),
+        *check_probes(settings, main),
     ]
 
 

@@ -477,10 +477,10 @@ class NodepoolConfig:
             probe=built.probe,
         )
 
-    def probe(self, label: PoolLabel, image: ImageSettings) -> Probe | None:
+    @staticmethod
+    def probe(label: PoolLabel, image: ImageSettings) -> Probe | None:
         """Return what a node of a pool's label must pass before it is handed over; None for nothing more than ssh."""
-        top = self.labels.get(label.name)
-        return label.launches.probe or (top.launches.probe if top is not None else None) or image.probe
+        return label.launches.probe or image.probe
 
 
 PRIVATE_SECTIONS = private_keys(NodepoolConfig)

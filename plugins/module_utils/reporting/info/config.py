@@ -34,12 +34,16 @@ SECURE_FILE = "secure file"
 
 @dataclass(frozen=True)
 class _Section:
-    """A section of the file. *kind*: the origin shown for its options. *upper*: sections that it inherits from."""
+    """A section of the file. *kind*: the origin shown for its options. *upper*: sections that it inherits from.
+
+    *of*: the path of the section that has it, if it is written elsewhere.
+    """
 
     path: Path
     raw: Mapping[str, Any]
     kind: str
     upper: tuple[_Section, ...] = ()
+    of: Path = ()
 
 
 @dataclass(frozen=True)
@@ -107,7 +111,7 @@ def _rows(values: Any, files: _Files, section: _Section, above: Mapping[str, Any
         if option.part is None or option.read is not None or option.part is ZooKeeperSettings:
             continue
         if option.joined:
-            yield from _options(made, files, section, above)
+            yield from _rows(made, files, section, above)
         elif option.many:
             for part in _parts(option, files, section):
                 if part.raw["name"] in made:
@@ -124,7 +128,9 @@ def _inner(section: _Section, option: Option) -> _Section:
     giver = next((one for one in givers if one.raw.get(option.key) is not None), section)
     kind = section_of(option.part).kind
     known_as = kind if giver is section else f"{kind} of {giver.kind}"
-    return _Section((*giver.path, option.key), giver.raw.get(option.key) or {}, known_as)
+    return _Section(
+        (*giver.path, option.key), giver.raw.get(option.key) or {}, known_as, of=(*section.path, option.key)
+    )
 
 
 def _parts(option: Option, files: _Files, section: _Section) -> Iterator[_Section]:
@@ -174,7 +180,7 @@ def _row(files: _Files, section: _Section, key: str, value: Any) -> dict[str, An
     given = next((part for part in (section, *section.upper) if part.raw.get(key) is not None), None)
     source, path = files.place(given, key) if given is not None else (files.source, ())
     return {
-        "section": path_text(files.source.data, section.path) or "top",
+        "section": path_text(files.source.data, section.of or section.path) or "top",
         "option": key,
         "value": _shown(key, value, source.hidden),
         "origin": given.kind if given is not None else DEFAULT,

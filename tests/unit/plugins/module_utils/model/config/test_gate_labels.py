@@ -149,3 +149,29 @@ def test_a_channel_may_not_take_the_name_of_a_label():
     with pytest.raises(ConfigError) as caught:
         parse_config(yaml.safe_dump(main), settings_text=own)
     assert "makes the label 'small-previous', which nodepool.yaml defines" in caught.value.problems[0]
+
+
+def test_channels_of_a_pools_label_are_compared_as_well():
+    main = {**MAIN, "labels": [*MAIN["labels"], {"name": "small-previous"}]}
+    pools = [{"name": "main", "labels": [{"name": "small", "channels": ["candidate", "previous"]}]}]
+    with pytest.raises(ConfigError) as caught:
+        parse_config(
+            yaml.safe_dump(main), settings_text=yaml.safe_dump({"providers": [{"name": "west", "pools": pools}]})
+        )
+    (found,) = caught.value.problems
+    assert "providers[west].pools[main].labels[small].channels[1]: makes the label 'small-previous'" in found
+
+
+def test_the_probe_of_a_label_is_for_all_nodes_that_are_made_as_it_says():
+    """Also for those of its channels, and for canaries."""
+    own = {
+        "labels": [{"name": "small", "channels": ["previous"], "probe": {"port": 22}}],
+        "diskimages": [{"name": "deb", "gate": {"playbook": "x", "label": "small"}}],
+    }
+    config = channels(own)
+    west = config.providers["west"]
+    labels = west.pools["main"].labels
+    for name in ("small", "small-previous", canary_label("deb"), control_label("deb")):
+        probe = config.probe(labels[name], config.image_settings(west, labels[name]))
+        assert probe is not None and probe.port == 22, name
+    assert config.probe(labels["large"], config.image_settings(west, labels["large"])) is None

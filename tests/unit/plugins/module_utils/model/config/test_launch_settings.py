@@ -31,6 +31,8 @@ SERVER = "6e23bde4-97c1-4a4a-8ea8-52c0b4b3a3d4"
         ({"of_a_cloud": {"any": ["thing", 3]}}, True),
         ({"same_host": "web1"}, False),
         ({"different_host": [3]}, False),
+        ({"build_near_host_ip": "2001:db8::7"}, True),
+        ({"build_near_host_ip": "node7"}, False),
         ({"cidr": "24"}, False),
         ({"target_cell": 3}, False),
         ([], False),
@@ -39,6 +41,16 @@ SERVER = "6e23bde4-97c1-4a4a-8ea8-52c0b4b3a3d4"
 def test_hints_have_the_form_that_nova_wants(hints: Any, fits: bool):
     validator = jsonschema.Draft202012Validator(SETTINGS_SCHEMA)
     assert validator.is_valid({"labels": [{"name": "a", "scheduler-hints": hints}]}) is fits
+
+
+def test_a_hint_without_a_value_counts_as_absent() -> None:
+    """nova refuses each create with ``null``; an empty mapping still replaces what the label says."""
+    settings = {
+        "labels": [{"name": "small", "scheduler-hints": {"same_host": None, "cell": "a"}}],
+        "providers": [{"name": "east", "pools": [{"name": "main", "labels": [{"name": "large"}]}]}],
+    }
+    config = parse(valid_document(), settings_text=yaml.safe_dump(settings))
+    assert config.providers["east"].pools["main"].labels["small"].launches.scheduler_hints == {"cell": "a"}
 
 
 def test_only_the_file_of_our_own_has_these_options():

@@ -118,7 +118,8 @@ def test_what_the_settings_say_is_shown_with_its_file_and_what_it_is_inherited_f
     )
     entry = {"name": "small", "server-group": "b"}
     pools = [{"name": "main", "labels": [entry]}]
-    labels = [{"name": "small", "launch-timeout": 9, "server-group": "a"}]
+    probe = {"command": "true", "key-file": "k"}
+    labels = [{"name": "small", "launch-timeout": 9, "server-group": "a", "probe": probe}]
     own.write_text(json.dumps({"labels": labels, "providers": [{"name": "west", "pools": pools}]}), "utf-8")
     found = setting_rows(load_config(str(main)), read_source(str(main)), None, read_source(str(own), ours=True))
     section = "providers[west].pools[main].labels[small]"
@@ -129,4 +130,9 @@ def test_what_the_settings_say_is_shown_with_its_file_and_what_it_is_inherited_f
     assert shown["boot-timeout"] == (70, "provider", str(main))
     assert shown["scheduler-hints"] == ({}, "default", None)
     assert shown["min-ram"] == (2048, "label", str(main))
+    for place, origin in (("labels[small]", "probe"), (section, "probe of label small")):
+        probes = {row["option"]: row for row in found if row["section"] == f"{place}.probe"}
+        assert [probes[name]["value"] for name in ("port", "command", "interval")] == [None, "true", 5]
+        assert (probes["command"]["origin"], probes["command"]["file"]) == (origin, str(own))
+        assert (probes["interval"]["origin"], probes["interval"]["file"]) == ("default", None)
     assert rows["boot-timeout"]["line"] == 1 + main.read_text("utf-8").splitlines().index("    boot-timeout: 70")
