@@ -90,12 +90,14 @@ class ImageView:
         tree = self._session.tree
         found = []
         for build_id in filter(is_build_id, tree.names(paths.builds(image))):
-            everywhere = tree.names(f"{paths.build(image, build_id)}/providers")
-            for name in [provider] if provider is not None else everywhere:
-                for upload_id, entry in tree.documents(paths.uploads(image, build_id, name)):
+            everywhere = f"{paths.build(image, build_id)}/providers"
+            for name in [provider] if provider is not None else tree.names(everywhere):
+                folder = paths.uploads(image, build_id, name)
+                for upload_id, entry in tree.documents(folder):
                     if is_upload_id(upload_id) and entry.data:
-                        upload = _as_upload(image, build_id, name, upload_id, entry)
-                        self._note_odd(f"{paths.uploads(image, build_id, name)}/{upload_id}", upload, entry)
+                        path = f"{folder}/{upload_id}"
+                        upload = _as_upload(image, build_id, name, path, entry)
+                        self._note_odd(path, upload, entry)
                         found.append(upload or _broken(image, build_id, name, upload_id))
         return found
 
@@ -122,7 +124,7 @@ class ImageView:
         found = self._session.read(upload.path)
         if found is None:
             return None
-        return _as_upload(upload.image, upload.build_id, upload.provider, upload.id, Entry(*found))
+        return _as_upload(upload.image, upload.build_id, upload.provider, upload.path, Entry(*found))
 
     def newest_ready(
         self, image: str, provider: str, without: Container[str] = (), unused: Container[str] = ()
@@ -237,11 +239,11 @@ def _broken(image: str, build_id: str, provider: str, upload_id: str) -> Upload:
     return Upload(id=upload_id, image=image, build_id=build_id, provider=provider, path=path, state="", broken=True)
 
 
-def _as_upload(image: str, build_id: str, provider: str, upload_id: str, entry: Entry) -> Upload | None:
-    parsed = entry.parsed(Upload.from_bytes, upload_id)
+def _as_upload(image: str, build_id: str, provider: str, path: str, entry: Entry) -> Upload | None:
+    parsed = entry.parsed(Upload.from_bytes, paths.split(path)[1])
     if parsed is None:
         return None
     upload: Upload = parsed.clone()
     upload.image, upload.build_id, upload.provider = image, build_id, provider
-    upload.path = f"{paths.uploads(image, build_id, provider)}/{upload_id}"
+    upload.path = path
     return upload
