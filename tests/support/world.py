@@ -399,6 +399,15 @@ class World:
             self.store.nodes.write(node)
             self._held.pop(node_id).release()
 
+    def keep(self, node_ids: list[str]) -> None:
+        """What Zuul does with used nodes that somebody wants to look at: hold, and unlocked."""
+        for node_id in node_ids:
+            node = self.store.nodes.read(node_id)
+            assert node is not None, f"{node_id} vanished while it was in use"
+            node.set_state(NodeState.HOLD, self.agenda.now)
+            self.store.nodes.write(node)
+            self._held.pop(node_id).release()
+
     # -- inside --------------------------------------------------------------------------------------------------
 
     def _broken(self) -> BaseException | None:

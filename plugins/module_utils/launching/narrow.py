@@ -6,6 +6,10 @@
 No quota that the launcher knows counts them, so only servers that fail show that they are used up. Each is frozen for
 those nodes alone that need it. While it is frozen nothing that needs it is launched; then one launch tries it, and its
 success ends the freeze.
+
+A zone in which a flavor has no hosts is tried again when LONGEST has passed, by one launch, if another zone will do: a
+try costs a request the time of a failed server. What that one meets holds for all flavors that were refused there, and
+for those that are no smaller, until they get hosts there.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ from ..model.bounded_text import bounded
 from ..model.config.types import PoolLabel
 from ..model.freeze import ANSWERING, WORKING_PORTS, Evidence, Freeze
 from ..model.owner import ACCOUNT, CAPACITY
-from ..model.resources import UNCOUNTED
+from ..model.resources import CORES, RAM, UNCOUNTED, Resources
 from .freezing import LONGEST, MEMORY, pause_after
 from .known_answers import (
     ADDRESSES,
@@ -41,7 +45,7 @@ ENOUGH = 4
 """Launches that must get a narrow resource one after the other until its freeze is forgotten."""
 TURN = 5.0
 """Seconds for which one of several that are tried in turn may be tried, before it is the next one's turn."""
-_IMAGE, _ZONE, _RIGHT = " with ", " in zone ", "right to create servers"
+_HOSTS, _IMAGE, _ZONE, _RIGHT = "hosts for ", " with ", " in zone ", "right to create servers"
 _ANY_CREATE = f"success with creates{_ZONE}"
 
 
@@ -65,7 +69,7 @@ class Shape:
         Hosts are named with the image: its properties may ask for hosts that others do not need.
         """
         if kind == HOSTS:
-            return f"hosts for {self.flavor}{self._restricted}{_IMAGE}{self.image}" + (f"{_ZONE}{zone}" if zone else "")
+            return f"{_HOSTS}{self.flavor}{self._restricted}{_IMAGE}{self.image}" + (f"{_ZONE}{zone}" if zone else "")
         networks = ", ".join(self.networks) or "its network"
         if kind == ADDRESSES:
             return f"addresses in {networks}"
@@ -171,20 +175,52 @@ def followed(freeze: Freeze, active: float, now: float) -> Freeze:
     return replace(freeze, until=now, evidence=Evidence(ours=active), trusted=True)
 
 
-def is_doubted(freeze: Freeze, now: float) -> bool:
-    """Return True for a narrow resource that was refused lately, and more than once without a success.
+def doubted(
+    frozen: Mapping[str, Freeze], sizes: Mapping[str, Resources], got: Mapping[str, float], now: float
+) -> frozenset[str]:
+    """Return the narrow resources that were refused lately, without a success since, or that surely would be.
 
-    Where something else will do, it is not tried before LONGEST has passed: each try costs its request the time of a
-    server that fails.
+    :param frozen: the remembered freezes of a pool.
+    :param sizes: hosts for a flavor in a zone → what a node of the flavor needs.
+    :param got: hosts for a flavor in a zone → UNIX time at which a server last got one.
     """
-    lately = {moment for moment in freeze.refusals if now - moment < MEMORY}
-    return len(lately) > 1 and not freeze.served and now - max(lately) < LONGEST
+    refused = {name: max(freeze.refusals) for name, freeze in frozen.items() if freeze.refusals and not freeze.served}
+    latest: dict[str, float] = {}
+    for name, moment in refused.items():
+        key = place_of_hosts(name) or name
+        latest[key] = max(moment, latest.get(key, moment))
+    lately = {name for name in refused if now - latest[place_of_hosts(name) or name] < LONGEST}
+    full = [name for name in lately if place_of_hosts(name) and name in sizes]
+
+    def is_shared(name: str) -> bool:
+        return any(
+            place_of_hosts(other) == place_of_hosts(name)
+            and _is_no_smaller(sizes[name], sizes[other])
+            and got.get(name, 0.0) <= frozen[other].since
+            for other in full
+        )
+
+    return frozenset(lately | {name for name in sizes if full and name not in frozen and is_shared(name)})
+
+
+def _is_no_smaller(one: Resources, other: Resources) -> bool:
+    return all(one[name] >= other[name] for name in (CORES, RAM))
 
 
 def family(resource: str) -> str:
     """Return what a narrow resource is in any zone and with any image."""
     known = next((start for start in (_RIGHT, _ANY_CREATE) if resource.startswith(start)), None)
     return known or resource.split(_IMAGE)[0].split(_ZONE)[0]
+
+
+def place_of_hosts(resource: str) -> str:
+    """Return the image and the zone of hosts for a flavor in a zone; "" for anything else.
+
+    Hosts that a server group or hints restrict are none: a lack of those says nothing about others.
+    """
+    kin = family(resource)
+    plain = resource.startswith(_HOSTS) and _ZONE in resource and not kin.endswith(")")
+    return resource[len(kin) :] if plain else ""
 
 
 def got(freeze: Freeze, now: float) -> Freeze | None:

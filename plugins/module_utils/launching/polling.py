@@ -49,6 +49,9 @@ UNKNOWN_BOOT = 3.0
 UNKNOWN_SHARE = 0.15
 """While nothing is known the intervals grow: each is this part of the highest age."""
 UNCLEAR = 2.0
+TRIAL_FIRST, TRIAL_SHARE, TRIAL_OVER = 1.0, 1 / 3, 6.0
+"""A server that may fail for want of hosts does so within seconds: its state is looked at after the first number of
+seconds, then at intervals of this share of its age, until it is so old."""
 FEW = 6
 """Up to this number of servers, even a slow list is read as soon as each of them is expected."""
 NEWS = 6
@@ -183,6 +186,12 @@ def patient_due(ages: Sequence[float], age_of_list: float, times: Times) -> floa
     latest = LATE * max(times.samples)
     pauses = (PATIENT if age <= latest else min(RAREST, max(PATIENT, OVERDUE_SHARE * age)) for age in ages)
     return min(max(first - age, pause - age_of_list) for age, pause in zip(ages, pauses, strict=True))
+
+
+def trial_due(ages: Sequence[float], age_of_list: float) -> float:
+    """Return the seconds until the next reading for servers that may fail at once, each *ages* seconds old."""
+    young = [age for age in ages if age <= TRIAL_OVER]
+    return max(TRIAL_FIRST, TRIAL_SHARE * min(young)) - min(age_of_list, min(young)) if young else float("inf")
 
 
 def unclear_due(age_of_list: float) -> float:

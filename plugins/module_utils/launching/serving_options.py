@@ -86,8 +86,10 @@ class Stock:
 
         def key(az: str) -> tuple[bool, bool, bool, int, str]:
             frozen = pool.narrow and any(pool.frozen_room[name] < 1 for name in _tried(pool, labels, az))
-            doubted = pool.doubted and not pool.doubted.isdisjoint(narrow_of(pool, labels, az))
-            return zone_of(pool.id, az) in tried, bool(frozen), bool(doubted), load[az], az
+            doubted = bool(pool.doubted) and any(
+                not pool.doubted.isdisjoint(pool.offers[label].shape.narrow_needs(az)) for label in labels
+            )
+            return zone_of(pool.id, az) in tried, bool(frozen), doubted, load[az], az
 
         return min(load, key=key, default=None)
 

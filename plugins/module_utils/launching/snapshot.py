@@ -82,7 +82,7 @@ class PoolState:
     narrow: frozenset[str] = frozenset()
     """The narrow ones among the frozen resources."""
     doubted: frozenset[str] = frozenset()
-    """Those of them that are tried only if there is no other way: they were refused lately, and more than once."""
+    """Narrow resources that are tried only if there is no other way: they were refused lately, or surely would be."""
     queued: int = 0
     """Number of admitted launches whose create is not sent yet."""
     admissible: float = math.inf

@@ -60,11 +60,16 @@ class Address:
     mac: str = ""
 
 
+UNKNOWN = "UNKNOWN"
+"""The status of a server whose cell does not answer; here also of one without a status."""
+
+
 @dataclass(frozen=True)
 class Server:
     """A server as nova's list shows it. *fault* is the fault message, if any; times are ISO 8601 text of the API.
 
     *fault_code*: the HTTP status of the exception that ended the build, as nova stores it with the fault.
+    *odd*: key → what is wrong with its value, for what the list shows in a type that makes no sense; it is left out.
     """
 
     id: str
@@ -85,6 +90,12 @@ class Server:
     launched_at: str | None = None
     access_ipv4: str = ""
     access_ipv6: str = ""
+    odd: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_told(self) -> bool:
+        """False while the cloud does not tell what becomes of it: its status, or the addresses that it has then."""
+        return self.status != UNKNOWN and not (self.status == "ACTIVE" and "addresses" in self.odd)
 
     @property
     def launch_mark(self) -> str | None:

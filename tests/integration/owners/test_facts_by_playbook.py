@@ -115,3 +115,32 @@ def _span(site: Site) -> float:
     """The seconds in which calls were made."""
     times = [call["start"] for call in site.clouds["good"].calls()]
     return float(max(times) - min(times)) if times else 0.0
+
+
+ROWS = {"status": "1 of 1 servers have no status", "addresses": "addresses is null where an object belongs"}
+"""Key of a row of nova's list that is null → what is told."""
+
+
+def test_rows_of_a_list_without_a_status_or_addresses_are_told_everywhere_and_waited_for(site: Site):
+    for name in ROWS:
+        site.add_cloud(name)
+    site.configure(*(provider(name, pool("main", label(name, flavor_name="small"))) for name in ROWS))
+    for name in ROWS:
+        site.clouds[name].fault(LISTS, "edited", set={f"servers.*.{name}": None})
+    requestor = site.requestor
+    with LauncherProcess(site, launcher_duration=600, launcher_until="deadline"):
+        requests = {name: requestor.ask(name) for name in ROWS}
+        for name, text in ROWS.items():
+            reason = eventually(partial(_reason, site, requests[name], text), TOLD)
+            assert reason["owner"] == "cloud", reason
+            health = eventually(partial(_trouble, site, name), TOLD)
+            assert text in health["services"][LISTS]["text"], health
+        for module in ("provider_info", "nodepool_status"):
+            shown = str(run_alone(module, {"config": str(site.config)}, site.folder).result)
+            assert all(text in shown for text in ROWS.values()), shown
+        for name in ROWS:
+            site.clouds[name].clear_faults()
+        for name in ROWS:
+            requestor.wait_for(requests[name], seconds=SERVED)
+            eventually(partial(_is_well, site, name), SERVED)
+            assert len(site.clouds[name].calls(CREATE)) == 1, "no server is thrown away for it"

@@ -152,7 +152,7 @@ class CloudClient:
                 "compute", "/servers/detail", "servers", shapes.server_from, params=params, microversion=version
             )
         )
-        self._rest.remarks.put("status of servers", shapes.status_remark(servers))
+        self._rest.remarks.put("status of servers", shapes.oddities(servers))
         return self._with_sizes(servers)
 
     def first_server(self, seconds: float) -> None:

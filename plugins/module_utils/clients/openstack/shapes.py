@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, TypeVar
 
 from ...model.bounded_text import bounded
 from ...model.cloud import (
+    UNKNOWN,
     Address,
     Flavor,
     FloatingIp,
@@ -52,8 +53,16 @@ CINDER_LIMITS = (
     (VOLUME_GB, "maxTotalVolumeGigabytes", "totalGigabytesUsed"),
 )
 SSH_PORT = 22
-UNKNOWN = "UNKNOWN"
-"""The status of a server whose cell does not answer; here also of one without a status."""
+_TYPES = (
+    ("status", str, "a text"),
+    ("addresses", dict, "an object"),
+    ("metadata", dict, "an object"),
+    ("flavor", dict, "an object"),
+    ("name", str, "a text"),
+    ("created", str, "a text"),
+    ("updated", str, "a text"),
+)
+"""(key of a server, its type, its type in words)."""
 NEUTRON_QUOTAS = ((PORTS, "port"), (FLOATING_IPS, "floatingip"))
 
 
@@ -84,18 +93,33 @@ def server_from(document: Json) -> Server:
         launched_at=_said(document, "OS-SRV-USG:launched_at") or None,
         access_ipv4=_said(document, "accessIPv4"),
         access_ipv6=_said(document, "accessIPv6"),
+        odd=_odd(document),
     )
 
 
-def status_remark(servers: Sequence[Server]) -> str:
-    """Return what to tell of servers whose status nobody knows, "" when there are none."""
-    unknown = sum(1 for server in servers if server.status == UNKNOWN)
-    if not unknown:
-        return ""
-    return (
-        f"GET /servers/detail: {unknown} of {len(servers)} servers have no status, or the status {UNKNOWN}, and are"
-        " waited for: ask the operators of the cloud whether a cell of nova is down"
-    )
+def _odd(document: Json) -> dict[str, str]:
+    """Return key → what is wrong with its value, for keys that nova always shows in one type."""
+    return {
+        key: str(json_values.wrong(key, document[key], wanted))
+        for key, kind, wanted in _TYPES
+        if key in document and not isinstance(document[key], kind)
+    }
+
+
+def oddities(servers: Collection[Server]) -> str:
+    """Return what to tell of servers that a list shows without a status or with odd values, "" when there are none."""
+    unknown = sum(1 for one in servers if one.status == UNKNOWN)
+    odd = [text for one in servers if (text := next((said for key, said in one.odd.items() if key != "status"), ""))]
+    found, ask = len(servers), "ask the operators of the cloud"
+    parts = []
+    if unknown:
+        parts.append(
+            f"{unknown} of {found} servers have no status, or the status {UNKNOWN}, and are waited for: {ask}"
+            " whether a cell of nova is down"
+        )
+    if odd:
+        parts.append(f"{len(odd)} of {found} servers have values that cannot be used ({odd[0]}): {ask} why")
+    return f"GET /servers/detail: {'; '.join(parts)}" if parts else ""
 
 
 def _or_none(make: Callable[[], T]) -> T | None:

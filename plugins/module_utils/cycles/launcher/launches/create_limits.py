@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
+from ....launching.known_answers import HOSTS
 from ....launching.moving import PATIENT, is_dead
 from ....launching.narrow import one_of_each
 from ....launching.retiring import retirement
 from ....model import owner, reasons
 from ....model.launch import Phase
 from ....model.reasons import Reason
-from ....model.resources import FLOATING_IPS
+from ....model.resources import FLOATING_IPS, total
 from ..context.context import Context
 from ..context.ledger import size_of
 from .gates import Gates
@@ -82,7 +83,8 @@ class CreateLimits:
 
     def begin_trial(self, ongoing: LaunchInProgress) -> None:
         """Note that its create is sent: while a breaker is tried, others with its image and flavor wait."""
-        launch = ongoing.launch
+        launch, frozen = ongoing.launch, self._gates.freezes.narrow(pool_id_of(self._context, ongoing))
+        ongoing.on_trial = not frozen.keys().isdisjoint(ongoing.narrow)
         if launch.attempt > 1 and launch.owner != owner.UNKNOWN:
             return
         place, image = f"{launch.pool}/{launch.label}", ongoing.label.image_name
@@ -110,6 +112,23 @@ class CreateLimits:
         allowed = freezes.trials(pool_id, self._in_progress.needed(ongoing.key, ongoing.witness))
         beside, best = self._in_progress.tried_beside(ongoing), one_of_each(wanted, allowed)
         return next((frozen[name] for kin, name in best.items() if allowed.get(name, 0) <= beside[kin]), None)
+
+    def has_room_for_both(self, ongoing: LaunchInProgress) -> bool:
+        """Return True if pool and cloud have room for its server that failed in one zone and for one in the next zone.
+
+        There like servers have lately got a host, so its next attempt most likely does.
+        """
+        usage, size = ongoing.actor.usage, size_of(ongoing.node)
+        freezes, pool_id = self._gates.freezes, pool_id_of(self._context, ongoing)
+        hosts = ongoing.shape.narrow_name(HOSTS, ongoing.launch.az)
+        if usage.bounds is None or usage.near_limit or freezes.in_force(pool_id):
+            return False
+        if not freezes.were_got(pool_id, hosts):
+            return False
+        nodes = (node for node in self._context.store.nodes.list() if (node.provider, node.pool) == ongoing.key)
+        in_pool = ongoing.pool.limits.less(total(map(size_of, nodes)))
+        taken = usage.known + self._in_progress.unanswered(ongoing.actor)
+        return in_pool.allows(size) and usage.bounds.less(taken).allows(size)
 
     def may_float(self, ongoing: LaunchInProgress) -> bool:
         """Return True if a floating IP may be asked for now.
@@ -143,6 +162,9 @@ class CreateLimits:
         slow = max(ongoing.actor.timeouts.suspect, PATIENT * creates.answers.present)
         if launch.phase == Phase.CREATING and now - launch.asked_at >= slow:
             return Reason(reasons.UNANSWERED, {"where": where})
+        odd = _not_told(ongoing) if launch.phase == Phase.BOOTING else None
+        if odd is not None:
+            return odd
         if launch.phase == Phase.BOOTING and now - launch.since >= _slow_boot(ongoing):
             return Reason(reasons.SLOW_BOOT, {"where": where, "server": launch.server_id or "?"})
         if launch.phase == Phase.QUEUED and launch.trouble and now >= launch.not_before:
@@ -172,6 +194,14 @@ class CreateLimits:
 def _slow_boot(ongoing: LaunchInProgress) -> float:
     """Return the seconds in BUILD from which on a boot is told as the reason of a wait."""
     return max(LONG_BOOT, PATIENT * max(ongoing.actor.experience.boot_times.samples, default=0.0))
+
+
+def _not_told(ongoing: LaunchInProgress) -> Reason | None:
+    """Return the reason while the lists do not show what becomes of its server; None if they do."""
+    actor = ongoing.actor
+    server = actor.view.servers.get(ongoing.launch.server_id or "")
+    found = actor.view.odd.lacks() if server is not None and not server.is_told else []
+    return actor.health.reason_of(found[0]) if found else None
 
 
 def _retrying(ongoing: LaunchInProgress) -> Reason:

@@ -27,7 +27,7 @@ from ....launching.freezing import (
     stored,
     try_at,
 )
-from ....launching.narrow import followed, got, is_doubted, next_turn, refused_narrow, trials
+from ....launching.narrow import doubted, followed, got, next_turn, place_of_hosts, refused_narrow, trials
 from ....model import reasons
 from ....model.freeze import Evidence, Freeze, is_narrow
 from ....model.lines import Line, Subject, Trouble
@@ -38,6 +38,8 @@ from ....model.resources import INSTANCES, Resources
 from ..context.context import Context
 from ..provider.actor import ProviderActor
 
+LATELY = 600.0
+"""Seconds for which a server with a host shows that others like it get one in its zone."""
 ONE = Resources()
 """What a create needs of which nothing is known: it counts as one of whatever is frozen."""
 
@@ -47,6 +49,8 @@ class Freezes:
 
     def __init__(self, context: Context) -> None:
         self._context = context
+        self._got: dict[str, dict[str, float]] = {}
+        """Pool id → hosts for a flavor in a zone → UNIX time at which a server last got one in this cycle."""
 
     def allowed(self, pool_id: str, actor: ProviderActor, building: int = 0) -> int:
         """Return how many creates may wait for an answer at the same time: few near a known or learned limit.
@@ -155,7 +159,8 @@ class Freezes:
 
     def served(self, pool_id: str, needs: Iterable[str]) -> None:
         """Note that a launch got narrow resources that it needed: their freezes are over, or soon will be."""
-        now = self._context.now()
+        now, needs = self._context.now(), list(needs)
+        self._got.setdefault(pool_id, {}).update({name: now for name in needs if place_of_hosts(name)})
         known = self.of(pool_id, now)
         needed = {name for name in needs if name in known}
 
@@ -166,6 +171,10 @@ class Freezes:
         if needed:
             self._change(pool_id, now, less)
 
+    def were_got(self, pool_id: str, hosts: str) -> bool:
+        """Return True if a server has got such hosts within the last LATELY seconds, in this cycle."""
+        return self._context.now() - self._got.get(pool_id, {}).get(hosts, float("-inf")) < LATELY
+
     def narrow(self, pool_id: str) -> dict[str, Reason]:
         """Return narrow resource → why nothing, or only one launch as a trial, may need it now."""
         now = self._context.now()
@@ -175,12 +184,12 @@ class Freezes:
             if is_narrow(name) and is_remembered(freeze, now)
         }
 
-    def doubted(self, pool_id: str) -> frozenset[str]:
-        """Return the narrow resources that are tried only if there is no other way."""
+    def doubted(self, pool_id: str, sizes: Mapping[str, Resources]) -> frozenset[str]:
+        """Return the narrow resources that are tried only if there is no other way; see :func:`.narrow.doubted`."""
         now = self._context.now()
-        return frozenset(
-            name for name, freeze in self.of(pool_id, now).items() if is_narrow(name) and is_doubted(freeze, now)
-        )
+        known = self.of(pool_id, now).items()
+        frozen = {name: item for name, item in known if is_narrow(name) and is_remembered(item, now)}
+        return doubted(frozen, sizes, self._got.get(pool_id, {}), now)
 
     def failing_since(self, pool_id: str, resources: Collection[str]) -> float | None:
         """Return since when no launch has got one of these narrow resources; None if one did, or none is frozen."""

@@ -79,6 +79,10 @@ class LaunchInProgress:
     """True when nova answered the create of the current attempt with 500."""
     has_host: bool = False
     """True when the list has shown the host of its server."""
+    on_trial: bool = False
+    """True if its latest create needs what was lately used up: it may fail at once."""
+    leaves_zone: bool = False
+    """True if its latest attempt failed for want of something that its next zone may have."""
     build: Build | None = None
     """The build of the current attempt's server, if this cycle has sent the create."""
     flavors_seen: list[Flavor] | None = None
@@ -182,6 +186,11 @@ class LaunchInProgress:
     def has_news(self) -> bool:
         """True when there is a server list that this launch has not evaluated."""
         return self.actor.view.listed_from > self.list_seen
+
+    @property
+    def booting_since(self) -> float:
+        """UNIX time at which its create was accepted."""
+        return self.launch.created_at or self.launch.since
 
     @property
     def is_on_its_way(self) -> bool:
@@ -410,14 +419,11 @@ class LaunchesInProgress(dict[str, LaunchInProgress]):
     def watched(self, actor: ProviderActor) -> Watched:
         """Return what the provider's launches wait for in its server list."""
         launches = [ongoing.launch for ongoing in self.of(actor)]
-        booting = [
-            (launch.created_at or launch.since, is_gate_label(launch.label))
-            for launch in launches
-            if launch.phase == Phase.BOOTING
-        ]
+        booting = [ongoing for ongoing in self.of(actor) if ongoing.launch.phase == Phase.BOOTING]
         return Watched(
-            booting_since=[since for since, patient in booting if not patient],
-            patient_since=[since for since, patient in booting if patient],
+            booting_since=[one.booting_since for one in booting if not is_gate_label(one.launch.label)],
+            patient_since=[one.booting_since for one in booting if is_gate_label(one.launch.label)],
+            tried_since=[one.booting_since for one in booting if one.on_trial and not one.has_host],
             unclear=sum(1 for launch in launches if launch.phase == Phase.UNCLEAR),
             hurry=any(launch.phase == Phase.CLEARING for launch in launches),
             behind=sum(1 for launch in launches if launch.phase in (Phase.QUEUED, Phase.CREATING)),

@@ -300,6 +300,10 @@ class Launches:
             )
         elif step is Step.SCAN:
             self._reaching.begin(ongoing, self._context.store.batch())
+        elif step is Step.CLEAR and ongoing.leaves_zone and self._create_limits.has_room_for_both(ongoing):
+            key, ongoing.launch.not_before = ongoing.launch.server_id or "", now
+            self._removals.start(key, ongoing.actor, key, None, self._context.inbox.nudge, ongoing.node.id)
+            self._begin_again(ongoing, machine.left_behind, now)
         elif step is Step.CLEAR:
             ongoing.busy = True
             key = ongoing.launch.server_id or ongoing.node.id
@@ -453,10 +457,12 @@ class Launches:
 
     def _cleared(self, ongoing: LaunchInProgress, cleared: Callable[[Launch, float], None] = machine.cleared) -> None:
         ongoing.busy = False
-        if not self._outcomes.is_ours(ongoing):
-            return
+        if self._outcomes.is_ours(ongoing):
+            self._begin_again(ongoing, cleared, self._context.now())
+
+    def _begin_again(self, ongoing: LaunchInProgress, cleared: Callable[[Launch, float], None], now: float) -> None:
         self._context.add_tombstone(ongoing.node.id, ongoing.launch.provider)
-        cleared(ongoing.launch, self._context.now())
+        cleared(ongoing.launch, now)
         self._context.save(ongoing.launch)
         ongoing.node.external_id = None
         self._context.store.nodes.write(ongoing.node)
@@ -479,7 +485,7 @@ def _server_of(ongoing: LaunchInProgress, now: float) -> tuple[bool, Server | No
     if server is not None and server.status == "ERROR" and not server.fault:
         server = actor.view.inquiries.with_fault(server, now)
         return server is not None, server
-    return True, server
+    return server is None or server.is_told, server
 
 
 def _released_nodes(store: Store) -> set[str]:

@@ -162,7 +162,7 @@ class Outcomes:
             self._refused.setdefault(self._kind(ongoing), deque(maxlen=MOST_REFUSALS)).append(now)
         if failure is Failure.REFUSED and not verdict.wrong and verdict.owner != owner.CLOUD:
             ongoing.actor.known.forget_names()
-        ongoing.has_host = False
+        ongoing.has_host = ongoing.leaves_zone = False
         ongoing.build_failed(failure, now)
         if launch.server_id is not None:
             self.count(ongoing, WASTED, now)
@@ -177,7 +177,10 @@ class Outcomes:
         self._count(ongoing, failure, verdict, text)
         zoned = not IN_ZONES.isdisjoint(verdict.resources)
         if ongoing.alone and (machine.counts(failure, verdict.owner) or failure in ELSEWHERE or zoned):
-            launch.az = ongoing.next_zone(self._gates.freezes.narrow(pool_id_of(self._context, ongoing)).keys())
+            before, frozen = launch.az, self._gates.freezes.narrow(pool_id_of(self._context, ongoing)).keys()
+            launch.az = ongoing.next_zone(frozen)
+            at_once = zoned and launch.server_id is not None and launch.floating_ip_id is None
+            ongoing.leaves_zone = at_once and launch.az != before and frozen.isdisjoint(ongoing.narrow)
         self._context.save(launch)
         if launch.phase == Phase.FAILED:
             self.give_up(ongoing, now)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Container, Iterable, Iterator,
 from dataclasses import dataclass, field
 
 from ....launching.actions import DeleteNode, DropRequest, FreeNode
+from ....launching.known_answers import HOSTS
 from ....launching.snapshot import (
     OpenRequest,
     OtherPool,
@@ -264,7 +265,13 @@ def _pool_state(
         frozen={**freezes.in_force(pool_id), **narrow},
         frozen_room=freezes.room(pool_id, actor, ledger.by_provider[actor.provider.name]) + Resources(trials),
         narrow=frozenset(narrow),
-        doubted=freezes.doubted(pool_id) if narrow else frozenset(),
+        doubted=freezes.doubted(pool_id, _host_sizes(reading)) if narrow else frozenset(),
         queued=in_hand.queued.get(key, 0),
         admissible=freezes.admissible(pool_id, actor, in_hand.queued.get(key, 0)),
     )
+
+
+def _host_sizes(reading: PoolReading) -> dict[str, Resources]:
+    """Return hosts for a flavor in a zone → what a node of the flavor needs, for all labels of a pool."""
+    offers = [offer for offer in reading.offers.values() if offer.shape.flavor]
+    return {offer.shape.narrow_name(HOSTS, zone): offer.resources for offer in offers for zone in reading.zones or ()}

@@ -112,7 +112,9 @@ class ProviderActor:
             self._ask_for_server,
             lambda: self.health.wait_until,
         )
-        self.needs = Needs(lambda: self.provider, self.known, self.view.listing, self.capacity, self.limits)
+        self.needs = Needs(
+            lambda: self.provider, self.known, self.view.listing, self.capacity, self.limits, self.view.odd
+        )
 
     # -- calls ---------------------------------------------------------------------------------------------------
 

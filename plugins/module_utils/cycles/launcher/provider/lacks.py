@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from ....clients.openstack.cloud_client import CloudClient
+from ....clients.openstack.shapes import oddities
 from ....model import owner
-from ....model.cloud import Flavor
+from ....model.cloud import Flavor, Server
 from ....model.errors import CloudAuthError, CloudError, CloudUnavailable
 from ....model.lines import of_provider
 
@@ -20,6 +22,8 @@ FOR_NOW = (408, 429)
 """Refusals of a service that has too much to do; RFC 9110 and RFC 6585."""
 LIMITS = "GET /limits"
 POLICY = "allow the account to call it (policy or role)"
+LISTS = "GET /servers/detail"
+_USED = "everything else goes on"
 _QUOTA = (
     "set ignore-provider-quota: true in the pools to launch without the cloud's limits (max-servers then bounds them)"
 )
@@ -62,6 +66,42 @@ class Lack:
         remedies += [_QUOTA] if refused and self.kind == LIMITS else []
         parts = [said, *([self.used] if self.used else []), *([" or ".join(remedies)] if remedies else [])]
         return "; ".join(parts)
+
+
+class OddRows:
+    """Counts the lists in a row that show servers without a status, or with values of another type than nova promises.
+
+    Each is a fact that the launcher needs and does not get, although the call succeeds: it waits for such a server.
+
+    :param site: the id of the tree. A server of others that only has no status does not count: a cell that is away is
+        told once.
+    """
+
+    def __init__(self, provider: str, site: str) -> None:
+        self._provider = provider
+        self._site = site
+        self._lists = 0
+        self._since = 0.0
+        self._text = ""
+
+    def look(self, servers: Collection[Server], now: float) -> None:
+        """Look at a new list."""
+        odd = any(not self._is_usual(server) for server in servers)
+        self._since = self._since if self._lists else now
+        self._lists = self._lists + 1 if odd else 0
+        self._text = oddities(servers) if odd else ""
+
+    def lacks(self) -> list[Lack]:
+        """Return what to tell of them after a few lists."""
+        if self._lists < FEW:
+            return []
+        text = f"provider {self._provider}: {self._text}"
+        error = CloudUnavailable(text, provider=self._provider, call=LISTS, status=200)
+        return [Lack(LISTS, error, self._since, used=_USED)]
+
+    def _is_usual(self, server: Server) -> bool:
+        ours = bool(server.launch_mark) and server.site in ("", self._site)
+        return not server.odd and (server.is_told or not ours)
 
 
 def flavors_of(client: CloudClient) -> list[Flavor]:

@@ -12,7 +12,7 @@ from ....model.config.types import Provider
 from .capacity_reading import CapacityReading
 from .facts import Fact
 from .knowledge import Knowledge
-from .lacks import Lack
+from .lacks import Lack, OddRows
 from .server_list import Listing
 from .usage import Capacity
 
@@ -27,6 +27,7 @@ class Needs:
     :param provider: returns its present settings.
     :param listing: the polled server list.
     :param capacity: the limits with a whole list, read by *limits*.
+    :param odd: what the lists do not show although they are had.
     """
 
     def __init__(
@@ -36,11 +37,13 @@ class Needs:
         listing: Fact[Listing],
         capacity: Fact[Capacity],
         limits: CapacityReading,
+        odd: OddRows,
     ) -> None:
         self._provider = provider
         self._known = known
         self._lists: list[Fact[Any]] = [listing, capacity]
         self._limits = limits
+        self._odd = odd
         self._lacking: list[Lack] | None = None
         """The result of :meth:`lacks`, until an answer or the next pass; each launch asks for it."""
 
@@ -65,7 +68,7 @@ class Needs:
         wants_limits = any(pool.max_servers > 0 and not pool.ignore_provider_quota for pool in pools)
         some_go_on = any(pool.limits.bound_servers or pool.ignore_provider_quota for pool in pools)
         found = [
-            *lacks_of(self._lists, stops=True),
+            *(list(lacks_of(self._lists, stops=True)) or self._odd.lacks()),
             *lacks_of([known.flavors], stops=known.flavors.value is None),
             *lacks_of(self._names()),
             *known.hidden(self._provider()),

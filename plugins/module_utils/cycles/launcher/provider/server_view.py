@@ -12,6 +12,7 @@ from ....model.cloud import META_LAUNCH, Server
 from ....model.errors import CloudError
 from .facts import Fact
 from .inquiries import Ask, Inquiries
+from .lacks import OddRows
 from .missing import Missing
 from .server_list import Listing, ServerList
 
@@ -26,6 +27,7 @@ class ServerView:
     :ivar listed_from: when the call of the latest list began, in seconds of *clock*; 0 before the first.
     :ivar list: how lists are read, and how long they took.
     :ivar listing: the fact that the cycle polls.
+    :ivar odd: the servers of which the lists do not show what is needed.
     :param site: the id of the tree.
     :param fact: makes the fact of a list.
     :param ask: asks nova for one server.
@@ -49,6 +51,7 @@ class ServerView:
         self.listed_from = 0.0
         self.inquiries = Inquiries(ask, clock, held_until)
         self.missing = Missing(provider, site, self.inquiries)
+        self.odd = OddRows(provider, site)
         self.list = ServerList(client, clock)
         self.listing = fact("GET /servers/detail", self._read, 0.0, self._new_listing)
 
@@ -67,10 +70,12 @@ class ServerView:
     def take_list(self, listing: Listing, listed_from: float) -> None:
         """Use a list that was asked for at *listed_from*; ignore a list that is older than the current one."""
         if listed_from > self.listed_from:
-            servers = self.list.merge(self.servers, listing, self._clock())
+            now = self._clock()
+            servers = self.list.merge(self.servers, listing, now)
             self.servers = self.missing.compare(self.servers, servers, listed_from)
+            self.odd.look(self.servers.values(), now)
             self.listed_from = listed_from
-            self.inquiries.prune(self._clock())
+            self.inquiries.prune(now)
 
     def settle(self, now: float) -> None:
         """Find out what became of servers that the list lacks; called once per pass."""

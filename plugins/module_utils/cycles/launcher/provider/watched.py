@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ....launching.polling import UNKNOWN_BOOT, news_in, patient_due, unclear_due, watch_due
+from ....launching.polling import UNKNOWN_BOOT, news_in, patient_due, trial_due, unclear_due, watch_due
 from .experience import Experience
 
 
@@ -17,12 +17,14 @@ class Watched:
     """The changes that the cycle waits for in the server list.
 
     *booting_since* and *deleting_since* are the UNIX times of creates and deletes, *unclear* is the number of creates
-    with an unclear result. *patient_since*: creates of servers that only a gate waits for.
+    with an unclear result. *patient_since*: creates of servers that only a gate waits for. *tried_since*: creates of
+    booting servers that may fail at once, for want of what was lately used up.
     """
 
     booting_since: Sequence[float] = ()
     deleting_since: Sequence[float] = ()
     patient_since: Sequence[float] = ()
+    tried_since: Sequence[float] = ()
     unclear: int = 0
     hurry: bool = False
     """True while a request for room, or the next attempt of a launch, waits for the end of a server."""
@@ -53,6 +55,7 @@ class Watched:
                 experience.delete_times,
                 hurry=self.hurry,
             ),
+            trial_due([now - since for since in self.tried_since], age),
             unclear_due(age) if self.unclear else float("inf"),
         )
 

@@ -27,7 +27,6 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.narrow 
     family,
     followed,
     got,
-    is_doubted,
     next_turn,
     one_of_each,
     refused_narrow,
@@ -38,21 +37,9 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.narrow 
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.launch_settings import LaunchSettings
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import PoolLabel
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.freeze import Freeze, is_narrow
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.owner import CAPACITY
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import ORDER, UNCOUNTED
 
 NOW = 10_000.0
-
-
-def test_a_zone_is_doubted_after_two_refusals_until_they_are_old_or_a_launch_succeeds():
-    name = "hosts for m1 with a in zone az1"
-    once = refused_narrow({}, name, "full", CAPACITY, NOW, 0.5, NOW - 1)[name]
-    assert not is_doubted(once, NOW + 1)
-    twice = refused_narrow({name: once}, name, "full", CAPACITY, NOW + 20, 0.5, NOW + 19)[name]
-    assert is_doubted(twice, NOW + 21) and is_doubted(twice, NOW + 199)
-    assert not is_doubted(twice, NOW + 201)
-    served = got(twice, NOW + 30)
-    assert served is not None and not is_doubted(served, NOW + 31)
 
 
 def test_names_are_words_and_are_told_from_what_a_quota_counts():

@@ -10,6 +10,7 @@ import statistics
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import pytest
 
@@ -25,10 +26,12 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.polling
     QUICK,
     QUICK_WHEN_FULL,
     SAMPLES,
+    TRIAL_OVER,
     UNKNOWN_BOOT,
     Times,
     news_in,
     patient_due,
+    trial_due,
     unclear_due,
     watch_due,
 )
@@ -302,3 +305,16 @@ def test_what_nobody_hurries_for_is_looked_for_every_five_seconds_while_nothing_
     assert patient_due([0.0], 900.0, Times()) == pytest.approx(5.0)
     assert patient_due([6.0], 1.0, Times()) == pytest.approx(4.0)
     assert patient_due([100.0], 1.0, Times()) == pytest.approx(14.0)
+
+
+def test_a_server_that_may_fail_at_once_is_looked_at_soon_and_a_few_times():
+    looks, now, listed = [], 0.0, -5.0
+    while (due := trial_due([now], now - listed)) < float("inf"):
+        now += max(0.0, due)
+        listed = now
+        looks.append(now)
+        now += 0.01
+    assert 1.0 <= looks[0] < 1.1 and len(looks) <= 6
+    assert all(after - before <= 1.0 + before / 2 for before, after in pairwise(looks))
+    assert trial_due([], 3.0) == trial_due([TRIAL_OVER + 1], 0.0) == float("inf")
+    assert trial_due([0.2], 60.0) == 0.8, "a list from before the create shows nothing"

@@ -57,6 +57,17 @@ def test_a_server_of_an_older_nova_names_its_flavor_only() -> None:
     assert (server.flavor_id, server.resources) == ("f1", None)
 
 
+@pytest.mark.parametrize("key", ["status", "addresses", "metadata", "flavor", "name", "created", "updated"])
+@pytest.mark.parametrize(("value", "said"), [(None, "null"), (7, "the number 7"), ([], "a list")])
+def test_a_value_of_another_type_is_left_out_and_told(key: str, value: Any, said: str) -> None:
+    server = shapes.server_from({**SERVER, key: value})
+    assert server.id == SERVER["id"] and list(server.odd) == [key] and f"{key} is {said} where" in server.odd[key]
+    assert server.is_told == (key not in ("status", "addresses"))
+    told = shapes.oddities([server, shapes.server_from(SERVER)])
+    assert "1 of 2 servers" in told and (key == "status" or server.odd[key] in told)
+    assert shapes.oddities([shapes.server_from(SERVER)]) == ""
+
+
 def test_a_failed_server_has_its_fault() -> None:
     fault = {"code": 500, "message": "No valid host was found. ", "created": "2026-11-20T12:00:00Z"}
     server = shapes.server_from({**SERVER, "status": "ERROR", "fault": fault})

@@ -5,13 +5,12 @@
 
 from __future__ import annotations
 
-from functools import cache
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Flavor, Network
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Flavor
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
     CloudUnavailable,
 )
@@ -20,15 +19,13 @@ from tests.support.owner_case import (
     NO_ADDRESS,
     NO_HOST,
     TENANT,
-    blocked,
     creates,
     failed,
-    guard,
     most_within,
     refusing,
     served,
 )
-from tests.support.virtual_cloud import FLAVORS, SHARED, Fate, Machine
+from tests.support.virtual_cloud import Fate, Machine
 from tests.support.world import Habit, World, label, one_provider, provider_document, site
 
 # -- what is used up --------------------------------------------------------------------------------------------------
@@ -373,113 +370,6 @@ def test_nobody_fails_while_nova_breaks_over_all_creates():
         bad = [world.request("large") for _unused in range(3)]
         world.run(1500)
         assert "failed" not in {world.state(request) for request in bad}
-
-
-# -- one bad among nine good ------------------------------------------------------------------------------------------
-
-
-BAD_LABELS: dict[str, dict[str, Any]] = {
-    "user data": {"userdata": "x" * 70_000},
-    "flavor": {"flavor-name": "tiny"},
-    "network": {"networks": ["odd"]},
-    "failing boots": {"flavor-name": "tiny"},
-    "key": {"key-name": "gone"},
-    "group": {"flavor-name": "tiny"},
-    "volume too small": {"flavor-name": "tiny"},
-    "full zone": {"flavor-name": "tiny"},
-    "vanished flavor": {"flavor-name": "tiny"},
-    "silent servers": {"flavor-name": "tiny"},
-    "endless builds": {"flavor-name": "tiny"},
-}
-"""What is wrong with a label of which nothing is wrong with the others. nova refuses flavor, network and group."""
-TINY_FATES = {
-    "failing boots": Fate("ERROR", "odd", 5.0),
-    "volume too small": Fate("ERROR", "Size of specified image 8GB is larger than volume size 1GB.", 5.0),
-    "silent servers": Fate(reachable=False),
-    "endless builds": Fate("BUILD"),
-}
-"""What becomes of the servers of that label."""
-BAD_TENANTS = {
-    "long name": "t" * 300,
-    "words that no rule knows": "strange",
-    "forbidden by a proxy": "blocked",
-    "unknown words for all labels": "strange",
-    "forbidden for all labels": "blocked",
-    "page of a firewall": "script",
-    "page of a firewall for all labels": "script",
-}
-
-
-def spoil(world: World, bad: str) -> None:
-    """Have the cloud do what shows that something is bad."""
-    cloud = world.clouds["east"]
-    odd = Network("net-odd", "odd")
-    cloud.nets = (SHARED, odd)
-    cloud.flavors = (*FLAVORS, Flavor("f0", "tiny", 1, 512))
-    refusals = {
-        "flavor": lambda spec: refusing("Odd flavor")() if spec.flavor_id == "f0" else None,
-        "network": lambda spec: refusing("Odd network")() if odd.id in spec.network_ids else None,
-        "group": lambda spec: refusing("Security group web not found.")() if spec.flavor_id == "f0" else None,
-        "words that no rule knows": lambda spec: refusing("Odd")() if spec.metadata["tenant"] == "strange" else None,
-        "forbidden by a proxy": lambda spec: (
-            refusing("Request blocked", 403)() if spec.metadata["tenant"] == "blocked" else None
-        ),
-    }
-    refusals["page of a firewall"] = lambda spec: blocked() if spec.metadata["tenant"] == "script" else None
-    refusals["page of a firewall for all labels"] = refusals["page of a firewall"]
-    refusals["unknown words for all labels"] = refusals["words that no rule knows"]
-    refusals["forbidden for all labels"] = refusals["forbidden by a proxy"]
-    if bad in refusals:
-        guard(world, refusals[bad])
-    if bad in TINY_FATES:
-        cloud.fate = lambda machine: TINY_FATES[bad] if machine.flavor.name == "tiny" else Fate()
-    if bad == "full zone":
-        full = (cloud.zones[0], "tiny")
-        cloud.fate = lambda one: Fate("ERROR", NO_HOST, 2.0) if (one.az, one.flavor.name) == full else Fate()
-    if bad == "vanished flavor":
-        world.agenda.after(100.0, lambda: setattr(cloud, "flavors", FLAVORS))
-
-
-def crowd(bad: str) -> list[float]:
-    """Nine good tenants or labels ask every 20 s for ten minutes, a bad one every 6 s; the waits of the good ones."""
-    names = [f"label{number}" for number in range(10)]
-    flavors = ["small", "medium", "large"]
-    plain = {**TENANT, "networks": ["public"]}
-    labels = [label(name, flavors[at % 3], **plain) for at, name in enumerate(names[1:])]
-    labels.append({**label(names[0], "small", **plain), **BAD_LABELS.get(bad, {})})
-    with World(site(provider_document("east", {"name": "main", "labels": labels}))) as world:
-        spoil(world, bad)
-        world.start()
-        good: list[str] = []
-        start = world.agenda.now
-        turn = 0
-        while world.agenda.now < start + 600:
-            if turn % 3 == 0:
-                name = names[1 + (turn // 3) % 9]
-                good.append(world.request(name, tenant_name=name, habit=Habit(work=lambda chance: 30.0)))
-            if bad in BAD_TENANTS and turn % 2 == 0:
-                asked = names[1 + turn // 2 % 9] if bad.endswith("all labels") else "label1"
-                world.request(asked, tenant_name=BAD_TENANTS[bad])
-            elif bad in BAD_LABELS and turn % 2 == 0:
-                world.request("label0", tenant_name="t")
-            turn += 1
-            world.run(3)
-        assert world.run(300, until=lambda: all(request in world.fulfilled for request in good))
-        return sorted(world.fulfilled[request] - world.asked[request] for request in good)
-
-
-@cache
-def crowd_alone() -> list[float]:
-    """Once for all: in virtual time each run of it is the same."""
-    return crowd("")
-
-
-@pytest.mark.parametrize("bad", [*BAD_TENANTS, *BAD_LABELS])
-def test_nine_good_ones_wait_no_longer_beside_a_bad_one(bad):
-    alone, beside = crowd_alone(), crowd(bad)
-    at = int(0.99 * (len(alone) - 1))
-    assert len(alone) == len(beside) > 50
-    assert beside[at] <= 1.1 * alone[at]
 
 
 def test_attempts_are_told_apart_by_growing_pauses():
