@@ -17,7 +17,8 @@ extensions = ["sphinx_antsibull_ext"]
 html_title = f"stackci.nodepool {release}"
 html_short_title = "stackci.nodepool"
 html_show_sphinx = False
-html_theme_options = {"description": "Single-use test nodes from OpenStack clouds", "page_width": "80rem"}
+# What text and side column need; on narrower screens the search box is at the end of a page.
+html_theme_options = {"description": "Single-use test nodes from OpenStack clouds", "page_width": "68rem"}
 smartquotes = False
 
 MANUAL = "https://docs.ansible.com/ansible/latest/"
