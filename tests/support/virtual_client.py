@@ -75,6 +75,7 @@ class VirtualClient:
     force_ipv4 = False
     local_ipv6 = False
     login_problem = ""
+    secrets = ("virtual-password",)
 
     def __init__(
         self,

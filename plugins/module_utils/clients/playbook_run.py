@@ -14,12 +14,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
-from ..model.bounded_text import bounded
+from ..model.redaction import redacted, redacted_sentence
 from . import proc
 from .runner_artifacts import EVENTS, TASK_FAILURES, TASK_PASSED, complaint, runner_events
 
@@ -44,12 +44,14 @@ class PlaybookEnd:
 
     :ivar ours: it could not be run, tested nothing, or was ended by somebody on this host: that says nothing about the
         node.
+    :ivar unkept: why its log could not be written; "" if it was.
     """
 
     passed: bool
     reason: str = ""
     output: str = ""
     ours: bool = False
+    unkept: str = ""
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,7 @@ class PlaybookRun:
     :param known_hosts: lines of the file that *inventory* names as ``{folder}/known_hosts``.
     :param log: path of the file for the output.
     :param timeout: seconds.
+    :param secrets: what is hidden in the log and in the reason.
     """
 
     playbook: str
@@ -70,6 +73,7 @@ class PlaybookRun:
     variables: Mapping[str, Any]
     log: str
     timeout: float
+    secrets: tuple[str, ...] = field(default=(), repr=False)
 
     def run(self, wanted: Callable[[], bool] = lambda: True) -> PlaybookEnd:
         """Run the playbook to its end; what it leaves in files is removed, except the log. Never raises OSError.
@@ -105,11 +109,12 @@ class PlaybookRun:
             finally:
                 _end(process, str(folder / "tmp"))
         artifacts = folder / "artifacts" / IDENT
-        self._keep(artifacts / "stdout", folder / "runner.log")
+        unkept = self._keep(artifacts / "stdout", folder / "runner.log")
         if not stopped and process.returncode < 0:
             how = f"{PROGRAM} was killed on this host (signal {-process.returncode}) before the playbook had ended"
-            return PlaybookEnd(False, how, _output(artifacts), ours=True)
-        return replace(self._verdict(artifacts, folder, stopped, process.returncode), output=_output(artifacts))
+            return PlaybookEnd(False, how, _output(artifacts), ours=True, unkept=unkept)
+        end = self._verdict(artifacts, folder, stopped, process.returncode)
+        return replace(end, output=_output(artifacts), unkept=unkept)
 
     def _verdict(self, artifacts: Path, folder: Path, stopped: str, code: int) -> PlaybookEnd:
         """Return how it ended, as its events show.
@@ -122,14 +127,17 @@ class PlaybookRun:
             return PlaybookEnd(False, f"{stopped}, and {why}", ours=True)
         if stopped:
             said = complaint(artifacts / "stdout")
-            return PlaybookEnd(False, bounded(f"{stopped}; it wrote last: {said}" if said else stopped, LONGEST_REASON))
+            return PlaybookEnd(False, self._told(f"{stopped}; it wrote last: {said}" if said else stopped))
         if code == 0 and _tested(artifacts, self.inventory(str(folder))):
             return PlaybookEnd(True)
         if code == 0:
             return PlaybookEnd(False, f"no task of {self.playbook} ran on the node: write hosts: all", ours=True)
         failed = _failed_task(artifacts)
         # Without a task that failed it is the playbook or Ansible: a wrong key, a collection that is not installed.
-        return PlaybookEnd(False, failed or _complaint(artifacts, folder), ours=not failed)
+        return PlaybookEnd(False, self._told(failed or _complaint(artifacts, folder)), ours=not failed)
+
+    def _told(self, text: str) -> str:
+        return redacted_sentence(text, self.secrets, LONGEST_REASON)
 
     def _write(self, folder: Path) -> None:
         for name in ("env", "inventory", "project", "tmp"):
@@ -149,28 +157,46 @@ class PlaybookRun:
         play = {"name": "What is in the image", "hosts": "all", "gather_facts": False, "tasks": [task]}
         return [play, {"ansible.builtin.import_playbook": self.playbook}]
 
-    def _keep(self, *outputs: Path) -> None:
-        """Keep the output for people; a log that cannot be written is no reason to reject an image."""
-        with contextlib.suppress(OSError):
+    def _keep(self, *outputs: Path) -> str:
+        """Keep the output for people; return why it cannot be kept, which is no reason to reject an image."""
+        parts = [part for output in outputs for part in _ends(output)]
+        try:
             os.makedirs(os.path.dirname(self.log), exist_ok=True)
             with open(self.log, "wb") as log:
-                for output in outputs:
-                    with contextlib.suppress(OSError), output.open("rb") as said:
-                        _copy_ends(said, log)
+                for part in parts:
+                    log.write(redacted(part.decode("utf-8", "replace"), self.secrets).encode("utf-8", "replace"))
+        except OSError as problem:
+            return f"{self.log}: {problem.strerror or problem}"
+        return ""
 
 
-def _copy_ends(said: BinaryIO, log: BinaryIO) -> None:
-    """Copy a file; of one that is longer than LONGEST_LOG its beginning and its end."""
-    size = said.seek(0, os.SEEK_END)
-    said.seek(0)
-    if size <= LONGEST_LOG:
-        shutil.copyfileobj(said, log)
-        return
+def _ends(output: Path) -> Iterator[bytes]:
+    """Yield the content of a file; of one that is longer than LONGEST_LOG its beginning and its end, in whole lines."""
     half = LONGEST_LOG // 2
-    log.write(said.read(half))
-    log.write(f"\n[{size - 2 * half} bytes are left out here]\n".encode())
-    said.seek(size - half)
-    shutil.copyfileobj(said, log)
+    try:
+        with output.open("rb") as said:
+            size = said.seek(0, os.SEEK_END)
+            said.seek(0)
+            if size <= LONGEST_LOG:
+                yield said.read()
+                return
+            # What is hidden in a line is not found in a part of it.
+            first = _without_part(said.read(half), at_end=True)
+            said.seek(size - half)
+            last = _without_part(said.read(half), at_end=False)
+    except OSError:
+        return
+    yield first
+    yield f"\n[{size - len(first) - len(last)} bytes are left out here]\n".encode()
+    yield last
+
+
+def _without_part(text: bytes, *, at_end: bool) -> bytes:
+    """Return a piece of a file without the line that was cut, if it has others."""
+    place = text.rfind(b"\n") if at_end else text.find(b"\n", 0, -1)
+    if place < 0:
+        return text
+    return text[:place] if at_end else text[place + 1 :]
 
 
 def lack_of(playbook: str) -> str:
@@ -246,7 +272,7 @@ def _failed_task(artifacts: Path) -> str:
             result = data.get("res")
             message = result.get("msg") if isinstance(result, dict) else None
             said = str(message or event.get("stdout") or "it failed")
-            return bounded(f"task {str(data.get('task') or '')!r}: {said}", LONGEST_REASON)
+            return f"task {str(data.get('task') or '')!r}: {said}"
     return ""
 
 
@@ -264,7 +290,7 @@ def _has_not_begun(artifacts: Path) -> bool:
 
 def _complaint(artifacts: Path, folder: Path) -> str:
     said = complaint(artifacts / "stdout", artifacts / "stderr", folder / "runner.log")
-    return bounded(said or "the playbook failed without a message", LONGEST_REASON)
+    return said or "the playbook failed without a message"
 
 
 def _tested(artifacts: Path, inventory: Mapping[str, Any]) -> bool:

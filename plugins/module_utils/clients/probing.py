@@ -20,6 +20,7 @@ from typing import Any
 
 from ..model.bounded_text import bounded
 from ..model.config.launch_settings import Probe
+from ..model.redaction import redacted
 
 LONGEST_CONNECT = 10.0
 """Seconds for one connection to the port, and for one login."""
@@ -48,6 +49,7 @@ class ProbeJob:
     :param host_keys: those that it answered with, as "keytype base64"; none: any is accepted.
     :param folder: where a relative key-file begins.
     :param left: the seconds of the probe's timeout that are left, if an earlier cycle has used the others; None: all.
+    :param secrets: what is hidden in the output that is told.
     """
 
     key: str
@@ -58,6 +60,7 @@ class ProbeJob:
     host_keys: tuple[str, ...] = ()
     folder: str = ""
     left: float | None = None
+    secrets: tuple[str, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True)
@@ -125,7 +128,7 @@ class _Attempts:
         """Return why it has not passed within its time."""
         job, probe = self.job, self.job.probe
         if self.tail is not None:
-            ended = f"{_command(probe)} on {job.address} has not ended{_output(self.tail)}"
+            ended = f"{self._named} on {job.address} has not ended{self._output(self.tail)}"
         else:
             ended = self.said or f"{job.address} has not answered"
         tries = f", {self.number} attempts" if self.number > 1 else ""
@@ -163,7 +166,7 @@ class _Attempts:
             while data := await process.stdout.read(CHUNK):
                 self.tail, size = (self.tail + data)[-TAIL:], size + len(data)
                 if size > MOST_OUTPUT:
-                    what = f"{_command(probe)} on {self.job.address} has written more than {MOST_OUTPUT >> 20} MiB"
+                    what = f"{self._named} on {self.job.address} has written more than {MOST_OUTPUT >> 20} MiB"
                     raise _Endless(f"the probe has not passed: {what}: redirect its output")
             ended = await process.wait()
         except TimeoutError:
@@ -174,11 +177,22 @@ class _Attempts:
             await self.end()
             self.connection = None
             what = f"no ssh to {self.job.address} as {self.job.username}: {said or type(problem).__name__}"
-            raise _NotPassed(f"{what}{_output(tail)}") from None
+            raise _NotPassed(f"{what}{self._output(tail)}") from None
         tail, self.tail = self.tail, None
         if ended.exit_status != 0:
             how = "was killed" if ended.exit_status is None else f"ended with {ended.exit_status}"
-            raise _NotPassed(f"{_command(probe)} on {self.job.address} {how}{_output(tail)}")
+            raise _NotPassed(f"{self._named} on {self.job.address} {how}{self._output(tail)}")
+
+    @property
+    def _named(self) -> str:
+        return repr(bounded(redacted(self.job.probe.command or "", self.job.secrets), LONGEST_COMMAND))
+
+    def _output(self, tail: bytes) -> str:
+        """Return the end of the output, where a command says what is wrong, without secrets."""
+        text = redacted(tail.decode("utf-8", "replace").strip(), self.job.secrets)
+        if not text:
+            return "; without output"
+        return f"; its output ends with: {bounded(text[-LONGEST_OUTPUT:], LONGEST_OUTPUT)}"
 
     async def _login(self, ssh: Any) -> Any:
         job = self.job
@@ -227,16 +241,6 @@ def _private_key(path: str) -> Any:
         raise _Ours(f"key-file {path} cannot be read: {problem.strerror or problem}: name a private key") from None
     except (ssh.KeyImportError, ssh.KeyEncryptionError, ValueError):
         raise _Ours(f"key-file {path} is not a private key without a passphrase: name another one") from None
-
-
-def _command(probe: Probe) -> str:
-    return repr(bounded(probe.command or "", LONGEST_COMMAND))
-
-
-def _output(tail: bytes) -> str:
-    """Return the end of the output, where a command says what is wrong."""
-    text = tail.decode("utf-8", "replace").strip()
-    return f"; its output ends with: {bounded(text[-LONGEST_OUTPUT:], LONGEST_OUTPUT)}" if text else "; without output"
 
 
 def _asyncssh() -> Any:

@@ -123,6 +123,20 @@ def test_a_command_that_fails_is_told_with_the_end_of_its_output(site: Site, use
         assert len(text.encode()) < 1200 and "\n" not in text
 
 
+def test_secrets_are_hidden_in_the_output_of_a_command(site: Site, use: Any, keys: Path):
+    cloud = use(command="true", port=1)
+    script = f"echo login with {cloud.password} failed; echo token: abcdef0123; exit 3"
+    write(site, "label", command=script, key_file=str(keys / "key"), interval=1, timeout=2)
+    request = site.requestor.ask("small")
+    with site.stay() as cycle:
+        site.requestor.wait_for(request, "failed", seconds=60.0)
+    told = "\n".join(cycle.lines)
+    assert "login with *** failed token: ***" in told
+    kept = b"".join(data for data, *_more in site.requestor.tree().values() if data)
+    for secret in (cloud.password, "abcdef0123"):
+        assert secret not in told and secret.encode() not in kept
+
+
 def test_a_command_that_hangs_ends_at_its_time(site: Site, use: Any, keys: Path):
     use(command="echo waits for the network; sleep 600", key_file=str(keys / "key"), timeout=2)
     request = site.requestor.ask("small")

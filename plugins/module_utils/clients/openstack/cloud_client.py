@@ -89,7 +89,7 @@ class CloudClient:
         self.provider, self.login_problem = provider.name, ""
         self.fingerprint = f"{entry.fingerprint} {provider.rate:g}"
         """A new client with a different value means that the connection settings have changed."""
-        self.place = entry.place
+        self.place, self.secrets = entry.place, entry.secrets
         self.api_timeout = entry.api_timeout
         """Seconds that clouds.yaml allows for a call to this cloud; 0 where it sets none."""
         self.private = entry.private

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from html.parser import HTMLParser
 from typing import Any
 
-from ...model.bounded_text import LONGEST, bounded
+from ...model.bounded_text import bounded
 from ...model.errors import (
     CloudAuthError,
     CloudConflict,
@@ -24,6 +24,7 @@ from ...model.errors import (
     CloudRefused,
     CloudUnavailable,
 )
+from ...model.redaction import LONGEST_LINE, MASK, redacted
 from .error_type import error_type
 from .hops import is_foreign, not_by
 from .kinds import CINDER, NEUTRON, NOVA, service_of
@@ -35,11 +36,6 @@ from .sentences import explained
 
 _MOST_HTML = 256 * 1024
 """Letters of a page of HTML that are looked at."""
-_SECRETS = (
-    re.compile(r"gAAAA[\w=-]{20,}"),
-    re.compile(r"(?i)((?:x-auth-token|x-subject-token|password|secret|token)[\"']?\s*[:=]\s*[\"']?)[^\s\"',}&]+"),
-    re.compile(r"(?<=://)[^\s'\"]+(?=@)"),
-)
 
 
 class _Text(HTMLParser):
@@ -90,13 +86,8 @@ def clean(text: str, secrets: Iterable[str] = ()) -> str:
     """Return *text* bounded, on one line, without *secrets* and anything that looks like a token or password."""
     for secret in secrets:
         if secret:
-            text = text.replace(secret, "***")
-    # The patterns take time that grows with the square of the size.
-    text = bounded(text, 4 * LONGEST)
-    text = _SECRETS[0].sub("***", text)
-    text = _SECRETS[1].sub(r"\1***", text)
-    text = _SECRETS[2].sub("***", text)
-    return bounded(" ".join(text.split()))
+            text = text.replace(secret, MASK)
+    return bounded(" ".join(redacted(bounded(text, LONGEST_LINE)).split()))
 
 
 def message_of(body: str, secrets: Iterable[str] = ()) -> str:

@@ -18,9 +18,11 @@ from ....launching.classifier import Verdict, of_no_address
 from ....launching.machine import Failure
 from ....model import owner
 from ....model.bounded_text import bounded
+from ....model.config.known_secrets import known_secrets
 from ....model.errors import CloudError
 from ....model.launch import Phase, time_left
 from ....model.lines import Line
+from ....model.redaction import redacted
 from ....model.subjects import subject_of_node
 from ..context.context import Context
 from .addressing import Addressing
@@ -152,7 +154,8 @@ class Reaching:
             elif lines is None:
                 told = "; nova has no console for the server"
             else:
-                told = f"; console: {' | '.join(lines[-SHOWN_LINES:])}" if lines else "; the console is empty"
+                said = redacted(" | ".join(lines[-SHOWN_LINES:]), self._secrets(ongoing))
+                told = f"; console: {said}" if lines else "; the console is empty"
             self._unreached(ongoing, bounded(error + told))
 
         lane = ongoing.actor.auxiliary
@@ -199,8 +202,14 @@ class Reaching:
             host_keys=ongoing.host_keys,
             folder=os.path.dirname(os.path.abspath(self._context.config.path)),
             left=time_left(probe.timeout, ongoing.launch.answered_at, now),
+            secrets=self._secrets(ongoing),
         )
         self._scanner.probe(job, lambda result: self._context.inbox.post(lambda: self._probed(ongoing, result)))
+
+    def _secrets(self, ongoing: LaunchInProgress) -> tuple[str, ...]:
+        """Return what is hidden in the texts that a server writes."""
+        actor = ongoing.actor
+        return (*actor.client.secrets, *known_secrets(self._context.config, actor.provider))
 
     def _probed(self, ongoing: LaunchInProgress, result: ProbeResult) -> None:
         now = self._context.now()

@@ -18,6 +18,8 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.playbook_
     PlaybookRun,
 )
 
+SECRETS = ("pa55-of-the-cloud",)
+
 
 def run(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> PlaybookEnd:
     """Run a playbook with a program that does what *script* says."""
@@ -28,7 +30,8 @@ def run(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> PlaybookE
     (folder / "smoke.yml").touch()
     log = str(folder / "play.log")
     inventory: dict[str, Any] = {"all": {"hosts": {"np1": {}}}}
-    return PlaybookRun(str(folder / "smoke.yml"), "true", lambda where: inventory, (), {}, log, 60.0).run()
+    playbook = str(folder / "smoke.yml")
+    return PlaybookRun(playbook, "true", lambda where: inventory, (), {}, log, 60.0, SECRETS).run()
 
 
 def event(kind: str, task: str, host: str = "np1", **more: Any) -> str:
@@ -116,3 +119,31 @@ def test_of_a_long_output_the_beginning_and_the_end_are_kept(tmp_path: Path, mon
     log = (tmp_path / "play.log").read_bytes()
     assert log.startswith(b"first\n") and log.endswith(b"last\n") and b"bytes are left out here" in log
     assert len(log) < LONGEST_LOG + 100
+
+
+def test_what_is_secret_is_in_neither_log_nor_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = f"login {SECRETS[0]} refused, token: abcdef0123"
+    failed = event("runner_on_failed", "login", res={"msg": f"{said} {'x' * 9000}"})
+    end = run(tmp_path, monkeypatch, f"{failed}; echo '{said}' > artifacts/play/stdout; exit 2")
+    log = (tmp_path / "play.log").read_text("utf-8")
+    assert log == "login *** refused, token: ***\n"
+    assert end.reason.startswith("task 'login': login *** refused, token: ***") and "abcdef" not in end.reason
+
+
+def test_a_secret_at_the_place_where_a_long_log_is_cut_is_hidden(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = f"a login with {SECRETS[0]} as the password"
+    script = f"{WORKS}; yes '{line}' | head -c {3 * LONGEST_LOG} > artifacts/play/stdout"
+    assert run(tmp_path, monkeypatch, script).passed
+    kept = (tmp_path / "play.log").read_text("utf-8").splitlines()
+    whole = [one for one in kept[:-1] if one and "bytes are left out" not in one]
+    assert set(whole) == {"a login with *** as the password"} and len(whole) > 1000
+
+
+def test_a_log_that_cannot_be_written_is_told_and_changes_no_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "play.log").symlink_to("/dev/full")
+    end = run(tmp_path, monkeypatch, f"{WORKS}; echo said > artifacts/play/stdout")
+    assert end.passed and end.unkept == f"{tmp_path}/play.log: No space left on device"
