@@ -13,6 +13,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 try:
     import jsonschema
@@ -35,6 +36,8 @@ from ..model.errors import ConfigError, MissingLibraryError
 from .text_file import is_encrypted, read_text
 from .yaml_document import read_yaml
 
+NOTHING = "{}"
+"""The content of a nodepool-settings.yaml that sets nothing on purpose."""
 Stamp = tuple[int, int, int]
 """Time of the last change in ns, size in bytes and inode of a file: differs after the file was changed or replaced."""
 
@@ -119,6 +122,35 @@ def read_files(
         raise ConfigError(problems)
     secure_text, own_text = texts.get(secure_path or ""), texts.get(own or "")
     return ConfigFiles(path, texts[path], secure_path or None, secure_text, written_at(asked), own, own_text)
+
+
+def sets_nothing(files: ConfigFiles) -> bool:
+    """Return True if there is no nodepool-settings.yaml, or an empty one, which says nothing about what is wanted."""
+    return _settings_of(files.settings_text) is None
+
+
+def lost_settings(files: ConfigFiles, before: str | None) -> list[str]:
+    """Return the problem that a nodepool-settings.yaml that sets nothing had options before; [] if it had none.
+
+    Without its gates, builds would be used that nobody has tested. Only a file that sets nothing ends them.
+
+    :param before: its text when it was accepted last; None if there was none.
+    """
+    had = _settings_of(before)
+    if not isinstance(had, dict) or not any(had.values()):
+        return []
+    images = had.get("diskimages")
+    entries = [one for one in images if isinstance(one, dict)] if isinstance(images, list) else []
+    gates = ", ".join(str(one.get("name")) for one in entries if one.get("gate"))
+    what = "does not exist" if files.settings_text is None else "is empty"
+    named = f", the gate of {gates} among them" if gates else ""
+    remedy = f"restore it, or write {NOTHING} into it to end them all"
+    return [f"{files.settings_path or settings_beside(files.path)}: {what}, and it had options{named}: {remedy}"]
+
+
+def _settings_of(text: str | None) -> Any:
+    """Return the data of a nodepool-settings.yaml, of any form; None if it is empty."""
+    return read_yaml(expand(text or "", os.environ).text).data
 
 
 def written_at(paths: Iterable[str]) -> float:

@@ -59,14 +59,22 @@ def keep(folder: str, files: ConfigFiles) -> None:
             _forget_removed(folder)
 
 
-def find(folders: Collection[str], path: str, secure_path: str | None, settings_path: str | None = None) -> Kept | None:
+def find(
+    folders: Collection[str],
+    path: str,
+    secure_path: str | None,
+    settings_path: str | None = None,
+    *,
+    services: bool = True,
+) -> Kept | None:
     """Return the newest copy of the configuration in these files; None when there is none.
 
     :param folders: looked into before the folders of services.
+    :param services: False to look into no others.
     """
     found = []
     names = _names(path, secure_path, settings_path)
-    for place in product(dict.fromkeys([*folders, *sorted(glob(SERVICES))]), names):
+    for place in product(dict.fromkeys([*folders, *(sorted(glob(SERVICES)) if services else ())]), names):
         kept = _read(os.path.join(*place), set(_trusted(path)))
         if kept is not None:
             own = {name: getattr(kept.files, name) for name in _FIELDS}

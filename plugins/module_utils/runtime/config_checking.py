@@ -10,6 +10,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..clients.state_folder import default_folder
 from ..cycles.launcher.context.launcher_options import LauncherOptions
 from ..cycles.launcher.passes.config_check import check_config
 from ..model.errors import PartlyFailed
@@ -36,7 +37,8 @@ def check(module: AnsibleModule) -> dict[str, Any]:
     """
     params = module.params
     options = options_of(LauncherOptions, params)
-    options = replace(options, part=params["offline"] and not params["secure_config"])
+    # The cycles of this host know whether nodepool-settings.yaml had options.
+    options = replace(options, part=params["offline"] and not params["secure_config"], state_dir=default_folder())
     result = told(module, check_config(options, offline=params["offline"]))
     if result["unusable"]:
         raise PartlyFailed("\n".join(result["unusable"]), result)

@@ -234,3 +234,21 @@ def test_jobs_can_pin_the_build_before_and_try_the_next_one(gated: GatedSite) ->
             eventually(lambda: gated.under_test(builds[2].id), SECONDS)
             assert made_from("small-candidate") == builds[2].id
             assert made_from("small") == builds[1].id
+
+
+@pytest.mark.parametrize("how", ["", None])
+def test_a_settings_file_that_is_empty_or_gone_ends_no_test(gated: GatedSite, how: str | None) -> None:
+    gated.configure()
+    build, own = gated.build(), gated.folder / "nodepool-settings.yaml"
+    options = {"state_dir": str(gated.folder / "state"), "duration": 4.0}
+    gated.builder.run(**options)
+    if how is None:
+        own.unlink()
+    else:
+        own.write_text(how, encoding="utf-8")
+    result = gated.builder.run(**options)
+    assert gated.builder.states() == ["uploading"] and gated.verdict(build).state == ""
+    assert any(f"the gate of {IMAGE} among them" in text for text in result["problems"]), result["problems"]
+    own.write_text("{}\n", encoding="utf-8")
+    result = gated.builder.run(**options)
+    assert gated.ready() == [build.id] and result["problems"] == []

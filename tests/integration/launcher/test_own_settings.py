@@ -172,6 +172,14 @@ def test_the_file_is_read_again_and_a_mistake_in_it_leaves_the_former_one_in_for
         eventually(lambda: any("did you mean small?" in line for line in cycle.lines))
         ready(site, "small")
         write(site, smal={"server-group": "spread"})
+    own, state = site.config.with_name("nodepool-settings.yaml"), str(site.folder / "state")
+    write(site, small={"server-group": "spread"})
+    check_config(site.options(state_dir=state), offline=True)
+    site.run(state_dir=state)
+    own.write_text("", "utf-8")
+    with pytest.raises(ConfigError, match=r"nodepool-settings\.yaml: is empty, and it had options: restore it"):
+        check_config(site.options(state_dir=state), offline=True)
+    write(site, smal={"server-group": "spread"})
     first, *others = cloud.servers()
     assert first["hints"] == {} and len({server["hints"]["group"] for server in others}) == 1
     with pytest.raises(ConfigError, match=r"nodepool-settings\.yaml:1: labels"):

@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from ...clients.config_file import Stamp, read_files
-from ...clients.kept_config import find, keep
+from ...clients.config_file import Stamp, lost_settings, read_files, sets_nothing
+from ...clients.kept_config import Kept, find, keep
 from ...clients.private_file import FolderNotPrivate
 from ...clients.state_folder import default_folder
 from ...model.config.types import NodepoolConfig
@@ -47,6 +47,9 @@ class ConfigSource:
         self._folder = folder
         self._say = say
         self._keeps = keeps
+        self._accepted: str | None = None
+        """The text of nodepool-settings.yaml that this program has accepted last; None if it had none."""
+        self._has_read = False
         self.problems: list[str] = []
 
     def begin(self) -> NodepoolConfig:
@@ -75,6 +78,13 @@ class ConfigSource:
         """
         return self._read(names=False)
 
+    def check(self) -> NodepoolConfig:
+        """Return the configuration of the files as they are now.
+
+        :raises ConfigError: with all problems.
+        """
+        return self._read(names=True)
+
     def stamps(self) -> Mapping[str, Stamp]:
         """Return the stamps of nodepool.yaml, secure.conf and nodepool-settings.yaml."""
         return self._options.stamps()
@@ -89,25 +99,42 @@ class ConfigSource:
         :param names: True to check also that the configuration has what other options choose.
         """
         mine = self._options
-        options = replace(mine, files=read_files(mine.config, mine.secure_config, mine.settings))
+        files = read_files(mine.config, mine.secure_config, mine.settings)
+        options = replace(mine, files=files)
         config = options.load() if names else options.reload()
-        if self._folder and self._keeps and options.files is not None:
+        lost = lost_settings(files, self._settings_before()) if sets_nothing(files) else []
+        if lost:
+            raise ConfigError(lost, config.warnings)
+        self._accepted, self._has_read = files.settings_text, True
+        if self._folder and self._keeps:
             try:
-                keep(self._folder, options.files)
+                keep(self._folder, files)
             except (FolderNotPrivate, ConfigError, OSError) as problem:
                 self._say(f"configuration: it cannot be saved as a fallback for a later mistake: {problem}")
         return config
 
     def _former(self) -> tuple[NodepoolConfig, float] | None:
-        if not self._folder:
-            return None
-        kept = find([self._folder], self._options.config, self._options.secure_config, self._options.settings)
+        kept = self._kept()
         if kept is None:
             return None
         try:
-            return replace(self._options, files=kept.files).load(), kept.files.written
+            found = replace(self._options, files=kept.files).load(), kept.files.written
         except ConfigError:
             return None
+        self._accepted, self._has_read = kept.files.settings_text, True
+        return found
+
+    def _kept(self, *, services: bool = True) -> Kept | None:
+        mine = self._options
+        names = mine.config, mine.secure_config, mine.settings
+        return find([self._folder], *names, services=services) if self._folder else None
+
+    def _settings_before(self) -> str | None:
+        """Return the text of nodepool-settings.yaml that was accepted last: here, or by another program of the host."""
+        if self._has_read:
+            return self._accepted
+        kept = self._kept(services=False) or self._kept()
+        return kept.files.settings_text if kept is not None else None
 
     def _written(self) -> float:
         return max((stamp[0] / 1e9 for stamp in self._options.stamps().values()), default=0.0)
@@ -129,10 +156,10 @@ def read_by_hand(options: ConfigOptions, *, check: bool = False) -> tuple[Nodepo
 
     :raises ConfigError: as *config_by_hand* does.
     """
-    if check:
-        return options.load(), []
     folder = options.state_dir or "" if isinstance(options, CycleOptions) else default_folder()
     source = ConfigSource(options, folder, keeps=False)
+    if check:
+        return source.check(), []
     return source.begin(), source.problems
 
 

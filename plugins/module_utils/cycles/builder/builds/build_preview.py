@@ -20,6 +20,7 @@ from ....imaging.due_builds import BuildCase, judge_build
 from ....imaging.image_snapshot import ImagesView
 from ....imaging.retention import abandoned_builds
 from ....model.image import Build
+from ...frame.config_source import config_by_hand
 from ...frame.config_warnings import config_warnings
 from ...frame.provider_reach import reach_document, unreached
 from ...frame.tree_identity import site_of
@@ -35,7 +36,7 @@ CANNOT_BEGIN = "cannot-begin"
 
 def preview_builds(options: BuildOptions, *, clock: Callable[[], float] = time.time) -> dict[str, Any]:
     """Return the result of check mode: what would be built and why, in documents and in lines for ``--diff``."""
-    config = options.load()
+    config = config_by_hand(options, check=True)
     with closing(Store(config.zookeeper)) as store:
         store.open(watch=False, roots=paths.IMAGE_ROOTS, locks=())
         check_files(ImagesDir(config.images_dir or ""), store, site_of(store, create=False), write=False)

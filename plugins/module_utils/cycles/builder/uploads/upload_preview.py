@@ -21,6 +21,7 @@ from ....imaging.retention import (
     Deletion,
     MarkBuild,
 )
+from ...frame.config_source import config_by_hand
 from ...frame.config_warnings import config_warnings
 from ...frame.provider_reach import (
     reach,
@@ -50,7 +51,7 @@ def preview(options: UploadOptions, *, clock: Callable[[], float] = time.time) -
 
     :raises NodepoolError: the configuration, ZooKeeper or images-dir cannot be used.
     """
-    config = options.load()
+    config = config_by_hand(options, check=True)
     began = clock()
     with closing(Store(config.zookeeper)) as store:
         store.open(watch=False)

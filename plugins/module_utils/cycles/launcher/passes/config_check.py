@@ -37,6 +37,7 @@ from ....model.errors import (
     CloudRefused,
 )
 from ....model.resources import Limits
+from ...frame.config_source import config_by_hand
 from ...frame.cycle_options import ConfigOptions
 from ...frame.provider_reach import (
     reach,
@@ -66,7 +67,7 @@ def check_config(options: LauncherOptions, *, offline: bool = False) -> dict[str
 
     :raises ConfigError: with all problems of the files themselves.
     """
-    config = options.load()
+    config = config_by_hand(options, check=True)
     labels = sum(len(pool.labels) for provider in config.providers.values() for pool in provider.pools.values())
     result = {"changed": False, "labels": labels, "providers": {}, "unchecked": [], "unusable": []}
     result["warnings"] = list(config.warnings)

@@ -31,6 +31,7 @@ from ....model.lines import amount
 from ....model.node import NodeState
 from ....model.own_tree import PROVIDERS
 from ....model.request import RequestState
+from ...frame.config_source import config_by_hand
 from ...frame.config_warnings import config_warnings
 from ...frame.inbox import Inbox
 from ...frame.provider_reach import reach_document, unreached
@@ -57,7 +58,7 @@ PATIENCE = 60.0
 
 def preview(options: LauncherOptions, *, clock: Callable[[], float] = time.time) -> dict[str, Any]:
     """Return the result of check mode: the plan in documents and in lines for ``--diff``."""
-    config = options.load()
+    config = config_by_hand(options, check=True)
     store, actors = Store(config.zookeeper), dict[str, ProviderActor]()
     try:
         store.open(watch=False)

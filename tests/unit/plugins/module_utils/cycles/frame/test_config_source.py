@@ -159,3 +159,82 @@ def test_what_is_no_cycle_keeps_nothing(files, monkeypatch):
     monkeypatch.setattr(config_source, "default_folder", lambda: files.state)
     config_by_hand(ConfigOptions(config=str(files.path)))
     assert not os.path.exists(files.state)
+
+
+GATED = {"diskimages": [{"name": "{}", "gate": {"playbook": "smoke.yml"}}]}
+LOST = "it had options, the gate of {} among them: restore it, or write {{}} into it to end them all"
+
+
+class Settings(Files):
+    """The same with a nodepool-settings.yaml that has a gate."""
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        self.own = folder / "nodepool-settings.yaml"
+        self.image = "debian"
+        text = json.dumps(GATED).replace("{}", self.image)
+        self.own.write_text(text, encoding="utf-8")
+
+    def lose(self, how):
+        """Let the file be without options although nobody has said so."""
+        if how is None:
+            self.own.unlink()
+        else:
+            self.own.write_text(how, encoding="utf-8")
+
+    def gate(self, config):
+        return config.diskimages[self.image].gate
+
+
+@pytest.fixture
+def settings(tmp_path):
+    return Settings(tmp_path)
+
+
+@pytest.mark.parametrize("how", [None, "", "\n", "# nothing\n", "---\n"])
+def test_a_settings_file_that_is_gone_or_empty_ends_no_gate(settings, how):
+    settings.source().begin()
+    settings.lose(how)
+    source = settings.source()
+    assert settings.gate(source.begin()) is not None
+    assert LOST.format(settings.image) in source.problems[0] and LOST.format(settings.image) in settings.lines[0]
+    with pytest.raises(ConfigError, match="to end them all"):
+        config_by_hand(LauncherOptions(config=str(settings.path), state_dir=settings.state), check=True)
+    settings.source().begin()
+    assert len(settings.lines) == 2, "each cycle says so until somebody decides"
+
+
+@pytest.mark.parametrize("how", [None, ""])
+def test_nor_does_it_while_a_cycle_runs(settings, how):
+    source = settings.source(folder="")
+    source.begin()
+    settings.lose(how)
+    with pytest.raises(ConfigError, match="to end them all"):
+        source.reload()
+
+
+@pytest.mark.parametrize("said", ["{}", "labels: []\n"])
+def test_a_settings_file_that_sets_nothing_ends_them(settings, said):
+    settings.source().begin()
+    settings.own.write_text(said, encoding="utf-8")
+    source = settings.source()
+    assert settings.gate(source.begin()) is None and source.problems == settings.lines == []
+    settings.lose(None)
+    source = settings.source()
+    assert settings.gate(source.begin()) is None and source.problems == []
+
+
+def test_the_copy_of_the_own_folder_counts_before_that_of_a_service_that_is_gone(settings, monkeypatch, tmp_path):
+    former = tmp_path / "services" / "former"
+    former.parent.mkdir()
+    settings.source(folder=str(former)).begin()
+    settings.own.write_text("{}", encoding="utf-8")
+    settings.source().begin()
+    settings.lose(None)
+    assert settings.source().begin() and settings.lines == []
+
+
+def test_an_empty_file_that_never_had_options_is_no_mistake(settings):
+    settings.lose("# later\n")
+    source = settings.source()
+    assert settings.gate(source.begin()) is None and source.problems == settings.lines == []
