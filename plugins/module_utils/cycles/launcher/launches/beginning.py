@@ -14,7 +14,10 @@ from ....launching import machine, record
 from ....launching.event_builds import Made, event_of
 from ....model.cloud import Flavor
 from ....model.config.types import Pool, PoolLabel
+from ....model.image import Upload
 from ....model.launch import Launch, Phase
+from ....model.launch_counts import SHORT
+from ....model.lines import Line, Subject
 from ....model.node import Node, NodeState
 from ....model.node_use import job_of, wanted_at
 from ....model.own_tree import LAUNCHES
@@ -74,10 +77,21 @@ def _draft(context: Context, wanted: Wanted, now: float) -> _Draft | None:
         return None
     context.trials.begin(template.upload, wanted.request.id if wanted.request else "")
     if template.upload is not None and wanted.request is not None and not (label.channel or label.is_canary):
+        _tell_other_build(context, wanted.request, template.upload)
         event, upload = event_of(wanted.request), template.upload
         context.events.begin(Made(event, wanted.request.id, upload.image, upload.build_id))
     node = record.new_node(actor.provider, pool, wanted.pool_id, label.name, wanted.request, now)
     return _Draft(wanted, node, actor, pool, label, template, template.flavor, context.store.nodes.send(node))
+
+
+def _tell_other_build(context: Context, request: NodeRequest, upload: Upload) -> None:
+    """Tell, once for a request, that its nodes are made from a different build than other nodes of its event."""
+    build = context.events.pin(request, upload.image).build
+    if build and build != upload.build_id:
+        what = f"its {upload.image} nodes at {upload.provider} are made from build {upload.build_id[:SHORT]}"
+        line = f"request {request.id}: {what}, other nodes of its event from build {build[:SHORT]}"
+        about = Subject(provider=upload.provider, image=upload.image, build=upload.build_id, request=request.id)
+        context.account.say(Line(line, **about))
 
 
 def _take(context: Context, draft: _Draft, now: float) -> tuple[LaunchInProgress, Sent] | None:

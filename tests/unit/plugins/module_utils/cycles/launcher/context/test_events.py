@@ -48,13 +48,15 @@ def test_a_newer_build_between_two_requests_of_an_event(killed: bool) -> None:
 def test_a_build_that_is_revoked_is_left_in_the_middle_of_an_event() -> None:
     with World(uploaded()) as world:
         upload(world, 1)
-        world.start()
+        cycle = world.start()
         world.take(fulfilled(world, "small", event="e"))
         upload(world, 2)
         now = world.agenda.now
         world.store.verdicts.change("built", build_id(1), lambda had: had.given(REVOKED, "bad", HAND, now))
-        fulfilled(world, "small", event="e")
+        request = fulfilled(world, "small", "small", event="e")
         assert builds(world, "e") == {1, 2}
+        told = [line for _at, line in cycle.lines if line.startswith(f"request {request}: its built nodes at east")]
+        assert len(told) == 1 and told[0].endswith(f"other nodes of its event from build {build_id(1)[:8]}")
 
 
 def test_ready_nodes_of_the_new_build_do_not_serve_an_event_of_the_old_one() -> None:
