@@ -73,6 +73,8 @@ class VirtualBuilder:
             interrupted=SimpleNamespace(is_set=lambda: False),
             ending=SimpleNamespace(is_set=lambda: False),
         )
+        images = world.clouds["east"].own_images
+        self._client: Any = SimpleNamespace(secrets=(), images=SimpleNamespace(get=images.get))
         self.fiber = Fiber(world.agenda, self._run)
 
     def kill(self) -> None:
@@ -106,7 +108,7 @@ class VirtualBuilder:
         claim = UploadClaim(self.store, upload, held, patience=10.0, clock=agenda.clock, sleeper=agenda.sleep)
         claim.take_over()
         try:
-            Gate(claim, self._resources).run()
+            Gate(claim, self._resources, self._client).run()
             upload.set_state(UploadState.READY, agenda.now)
         except GateRejected:
             upload.set_state(UploadState.FAILED, agenda.now)

@@ -308,10 +308,10 @@ class VirtualBuilder:
                 cls._present.clear()
 
 
-def built(world: World, folder: Path, build: str, builder_id: str) -> Build:
+def built(world: World, folder: Path, build: str, builder_id: str, image: str = IMAGE) -> Build:
     """What diskimage-builder leaves: a record and a file."""
-    (folder / f"{IMAGE}-{build}.{FORMAT}").write_bytes(b"an image")
-    made = Build(image=IMAGE, id=build, builder="host", builder_id=builder_id, formats=[FORMAT])
+    (folder / f"{image}-{build}.{FORMAT}").write_bytes(b"an image")
+    made = Build(image=image, id=build, builder="host", builder_id=builder_id, formats=[FORMAT])
     made.set_state(BuildState.READY, world.agenda.now)
     world.store.images.create_build(made)
     return made

@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from ..model.backoff import backoff
 from ..model.build_verdict import APPROVED, CONDEMNED, HAND, HELD, BuildVerdict
 from ..model.config.gate_settings import PROMOTE, GateSettings
-from ..model.gate import CANARY, CONTROL, PASSED, PROMOTED, REJECTED, GateRecord
+from ..model.gate import CANARY, CONTROL, PASSED, PROMOTED, REJECTED, GateRecord, GateResult
 from ..model.lines import amount, span
 from ..model.stored import believed
 
@@ -60,11 +61,20 @@ class Decide:
 Step: TypeAlias = "Launch | Pause | Inconclusive | Overdue | Decide"
 
 
-def next_step(record: GateRecord, gate: GateSettings, verdict: BuildVerdict, now: float, *, can_compare: bool) -> Step:
+def next_step(
+    record: GateRecord,
+    gate: GateSettings,
+    verdict: BuildVerdict,
+    now: float,
+    *,
+    can_compare: bool,
+    edition: str = "",
+) -> Step:
     """Return the next step of a gate.
 
     :param verdict: what is decided about the build: a person's decision overrides every test.
     :param can_compare: there is an image in use.
+    :param edition: a name for the present text of the playbook; "" if it is unknown.
     """
     by_hand = _by_hand(verdict, now)
     if by_hand is not None:
@@ -75,7 +85,7 @@ def next_step(record: GateRecord, gate: GateSettings, verdict: BuildVerdict, now
     until = believed(record.not_before, now, LONGEST_PAUSE)
     if now < until:
         return Pause(until, record.note)
-    return _of_round(record, gate, can_compare)
+    return _of_round(record, _that_count(record, edition), gate, can_compare)
 
 
 def _by_hand(verdict: BuildVerdict, now: float) -> Step | None:
@@ -93,14 +103,24 @@ def _at_deadline(record: GateRecord, gate: GateSettings, since: float, now: floa
 
     :param since: when the test began, or a person who had held the build let it go on.
     """
-    if record.overdue or now < since + gate.deadline:
+    if now < since + gate.deadline:
         return None
     why = f"not decided within {span(gate.deadline)}" + (f": {record.note}" if record.note else "")
-    return Decide(PROMOTED, why) if gate.at_deadline == PROMOTE else Overdue(why)
+    failed = [result for result in record.of_round() if result.kind == CANARY and not result.passed]
+    if gate.at_deadline == PROMOTE and not failed:
+        return Decide(PROMOTED, why)
+    if record.overdue:
+        return None
+    return Overdue(f"{why}; not promoted, because a canary failed: {failed[-1].reason}" if failed else why)
 
 
-def _of_round(record: GateRecord, gate: GateSettings, can_compare: bool) -> Step:
-    results = record.of_round()
+def _that_count(record: GateRecord, edition: str) -> list[GateResult]:
+    """Return the results of the round without failures, and comparisons, by another text of the playbook."""
+    known = ("", edition) if edition else tuple(result.playbook for result in record.results)
+    return [one for one in record.of_round() if one.playbook in known or (one.kind == CANARY and one.passed)]
+
+
+def _of_round(record: GateRecord, results: Sequence[GateResult], gate: GateSettings, can_compare: bool) -> Step:
     failures = [result for result in results if result.kind == CANARY and not result.passed]
     if any(result.kind == CANARY and result.passed for result in results):
         return Decide(PASSED, _passed(record))

@@ -56,7 +56,7 @@ class Reach(Protocol):
 
 T = TypeVar("T", bound=_Named)
 
-ACTIVE = "active"
+ACTIVE, DEACTIVATED = "active", "deactivated"
 ARRIVING = frozenset({"saving", "importing", "uploading"})
 """Statuses of an image that will most likely become active."""
 COMING = ARRIVING | {"queued"}
@@ -291,7 +291,7 @@ def unusable_image(image: Image) -> str:
         return f"is a community image ({image.id}), and glance does not list those by name: use image-id"
     if image.status == ACTIVE and image.unlisted:
         return f"is hidden ({image.id}): use image-id, or unhide it (openstack image set --unhidden {image.id})"
-    if image.status == "deactivated":
+    if image.status == DEACTIVATED:
         return f"is deactivated ({image.id}): reactivate it (openstack image set --activate {image.id})"
     if image.status == "queued":
         return f"is queued ({image.id}) and has no data yet: upload its data"

@@ -51,6 +51,7 @@ class GateResult(Stored):
     :ivar log: path of the playbook's log on the builder; "" if it was not run.
     :ivar at: when it ended (UNIX seconds).
     :ivar round: number of the round that it belongs to; an inconclusive round is followed by another one.
+    :ivar playbook: a name for the text of the playbook; "" if it was not run.
     """
 
     kind: str
@@ -60,6 +61,7 @@ class GateResult(Stored):
     node: str = ""
     at: float = 0.0
     round: int = 0
+    playbook: str = ""
 
 
 def _results(value: Any) -> tuple[GateResult, ...]:
@@ -110,9 +112,10 @@ class GateRecord(Stored):
 
     @property
     def is_flaky(self) -> bool:
-        """True if a canary has failed and another one has passed."""
-        canaries = {result.passed for result in self.results if result.kind == CANARY}
-        return canaries == {True, False}
+        """True if a canary has failed and another one has passed, by the same text of the playbook."""
+        canaries = [result for result in self.results if result.kind == CANARY]
+        passed = {result.playbook for result in canaries if result.passed}
+        return bool(passed) and any(not one.passed and one.playbook in (*passed, "") for one in canaries)
 
     @property
     def state(self) -> str:

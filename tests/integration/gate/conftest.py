@@ -80,9 +80,9 @@ class GatedSite:
         main = pool("main", label("small", diskimage=IMAGE), host_key_checking=True)
         return provider(name, main, diskimages=[image], **{"boot_timeout": 10, **launch})
 
-    def build(self) -> Build:
+    def build(self, image: str = IMAGE) -> Build:
         """A newer build, from which machines are made that let this user in."""
-        return self.builder.build(username=getpass.getuser())
+        return self.builder.build(image, username=getpass.getuser())
 
     def break_build(self, build: Build) -> None:
         (self.folder / f"broken-{build.id}").touch()
@@ -106,12 +106,12 @@ class GatedSite:
         assert found is not None
         return found
 
-    def ready(self, name: str = "one") -> list[str]:
+    def ready(self, name: str = "one", image: str = IMAGE) -> list[str]:
         """The builds that are ready at a provider."""
-        return [upload.build_id for upload in self.builder.uploads(name) if upload.state == "ready"]
+        return [upload.build_id for upload in self.builder.uploads(name, image) if upload.state == "ready"]
 
     def verdict(self, build: Build) -> Any:
-        return self.builder.store.verdicts.of_build(IMAGE, build.id)
+        return self.builder.store.verdicts.of_build(build.image, build.id)
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ....clients.openstack.cloud_client import CloudClient
 from ....clients.zookeeper.locks import Held
@@ -19,9 +19,13 @@ from ....imaging.retention import (
     plan_deletions,
 )
 from ....model.errors import NodepoolError, StoreGone
+from ....model.gate import PROMOTED, GateRecord
 from ....model.image import Build, BuildState, Upload, UploadState
+from ....model.lines import Subject, Trouble
 from ..builds.clearing import set_build_state
 from .adopt_upload import adopt_upload
+from .gate_nodes import GateNodes
+from .gate_run import NO_GATE
 from .upload import images_of
 from .upload_resources import UploadResources
 
@@ -71,12 +75,14 @@ def delete_upload(
             # Its builder may have just made it ready: the cache may have shown the release of the lock before that.
             return DeletionResult(upload, planned.code, False, "it has changed", skipped=True)
         if planned.code == DeletionCode.ABANDONED and client is not None and adopt_upload(there, client, resources):
+            _leave_gate(there, resources)
             return DeletionResult(there, planned.code, True, adopted=True)
         there.set_state(UploadState.DELETING, resources.clock())
         resources.store.images.write_upload(there, held=held, if_unchanged=True)
         if client is not None and not _is_shared(view, there):
             _delete_image(there, client, resources.site)
         resources.store.images.delete_upload(there)
+        _leave_gate(there, resources)
     except StoreGone:
         return DeletionResult(upload, planned.code, True)
     except NodepoolError as error:
@@ -85,6 +91,28 @@ def delete_upload(
         if held is not None:
             held.release()
     return DeletionResult(there, planned.code, True)
+
+
+def _leave_gate(upload: Upload, resources: UploadResources) -> None:
+    """Give back what the upload's test still asks for: another cycle had begun it, and no gate goes on with it."""
+    gates = resources.store.gates
+    gate = gates.get(upload.provider, upload.image)
+    if gate is None or not gate.is_of(upload) or gate.outcome:
+        return
+
+    def save(record: GateRecord) -> None:
+        gates.save(upload.provider, upload.image, record)
+
+    GateNodes(resources.store, upload, save, resources.clock).drop(gate)
+    if upload.state == UploadState.READY:
+        save(gate.ended(PROMOTED, NO_GATE))
+        about = Subject(provider=upload.provider, image=upload.image, build=upload.build_id, upload=upload.id)
+        line = (
+            f"provider {upload.provider}: image {upload.image}: build {upload.build_id} ready without a test: {NO_GATE}"
+        )
+        resources.say(Trouble(line, **about))
+    else:
+        save(replace(gate, request="", token="", kind=""))
 
 
 def _is_shared(view: ImagesView, upload: Upload) -> bool:

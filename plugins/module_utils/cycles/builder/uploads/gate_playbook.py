@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections.abc import Collection
@@ -14,6 +15,7 @@ from ....clients.known_hosts import known_hosts_lines, ssh_arguments
 from ....clients.playbook_run import PlaybookRun
 from ....model import connection
 from ....model.config.gate_settings import GateSettings
+from ....model.config.known_secrets import known_secrets
 from ....model.config.types import NodepoolConfig
 from ....model.gate import LOGS, log_name
 from ....model.image import Upload, build_of_path, is_build_id
@@ -21,6 +23,8 @@ from ....model.image_contents import COMMAND
 from ....model.node import DEFAULT_PORT, Node
 
 _LOG = re.compile(r"(.+)-([0-9a-f]{32}|\d{10})-.+\.log")
+EDITION = 16
+"""Digits of the name of a playbook's text."""
 _DEFAULTS = (connection.DEFAULT, "auto")
 
 
@@ -50,13 +54,20 @@ def remove_logs(config: NodepoolConfig, image: str, builds: Collection[str]) -> 
 
 
 def playbook_for(
-    node: Node, kind: str, upload: Upload, gate: GateSettings, config: NodepoolConfig, log: str
+    node: Node,
+    kind: str,
+    upload: Upload,
+    gate: GateSettings,
+    config: NodepoolConfig,
+    log: str,
+    secrets: tuple[str, ...] = (),
 ) -> PlaybookRun:
     """Return the playbook to run on a node.
 
     :param kind: what the node is for. The playbook sees it, and what the node is made from, as ``nodepool_gate``.
+    :param secrets: what is hidden in its output, besides the secrets of the configuration.
     """
-    base = os.path.dirname(os.path.abspath(config.path))
+    base = _folder(config)
     port = connection.port(node.connection_port, DEFAULT_PORT)
     address = connection.address(node.interface_ip)
     keys = connection.host_keys(node.host_keys)
@@ -73,14 +84,32 @@ def playbook_for(
         return {"all": {"hosts": {f"np{node.id}": variables}}}
 
     return PlaybookRun(
-        playbook=os.path.join(base, gate.playbook),
+        playbook=_path(gate, config),
         command=COMMAND,
         inventory=inventory,
         known_hosts=tuple(known_hosts_lines(address, port, keys)),
         variables={"nodepool_gate": about},
         log=log,
         timeout=gate.timeout,
+        secrets=(*secrets, *known_secrets(config, config.providers.get(upload.provider))),
     )
+
+
+def edition(gate: GateSettings, config: NodepoolConfig) -> str:
+    """Return a name for the text of the playbook as it is now; "" if it cannot be read."""
+    try:
+        with open(_path(gate, config), "rb") as file:
+            return hashlib.sha256(file.read()).hexdigest()[:EDITION]
+    except OSError:
+        return ""
+
+
+def _folder(config: NodepoolConfig) -> str:
+    return os.path.dirname(os.path.abspath(config.path))
+
+
+def _path(gate: GateSettings, config: NodepoolConfig) -> str:
+    return os.path.join(_folder(config), gate.playbook)
 
 
 def _variables(node: Node, port: int, address: str, private_key: str, known_hosts: str) -> dict[str, Any]:

@@ -10,22 +10,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from ....clients.openstack.cloud_client import CloudClient
 from ....imaging.gate_plan import Decide, Inconclusive, Launch, Overdue, Pause, inconclusive, next_step
 from ....imaging.gating import is_tested
+from ....launching.resolver import DEACTIVATED, upload_problem
 from ....model.build_verdict import APPROVED, GATE, HAND, BuildVerdict
 from ....model.build_verdict import REJECTED as REJECTED_BUILD
 from ....model.config.gate_labels import gate_of
 from ....model.config.gate_settings import GateSettings
-from ....model.errors import NodepoolError
+from ....model.errors import CloudError, CloudImageBroken, NodepoolError
 from ....model.gate import CANARY, PASSED, PROMOTED, REJECTED, GateRecord, GateResult
 from ....model.image import Upload, build_of_path
 from ....model.lines import Line, Subject, Trouble, span
 from .gate_nodes import GateNodes, Refused, TakenNode, Waiting
-from .gate_playbook import log_path, playbook_for, remove_logs
+from .gate_playbook import edition, log_path, playbook_for, remove_logs
 from .kept_contents import KeptContents
 from .upload_claim import UploadClaim
 from .upload_resources import UploadResources
 
+NO_GATE = "the gate was removed from the configuration"
 PACE = 0.5
 """Seconds between two looks."""
 
@@ -43,10 +46,12 @@ class Gate:
     """The gate of an upload whose image is complete in the cloud.
 
     :param claim: the upload's record and its lock.
+    :param client: that of the upload's cloud.
     """
 
     claim: UploadClaim
     resources: UploadResources
+    client: CloudClient
 
     @property
     def upload(self) -> Upload:
@@ -58,6 +63,7 @@ class Gate:
 
         :raises GateRejected: it must not be used.
         :raises GateLeft: the cycle ends.
+        :raises CloudImageBroken: its image must be uploaded again.
         :raises RecordLost: another client has the upload's lock, or has changed its record.
         :raises StoreError: ZooKeeper could not be reached for too long.
         """
@@ -95,8 +101,9 @@ class Gate:
             raise GateLeft("its provider is no longer in the configuration")
         gate = gate_of(config, self.upload.image)
         if gate is None:
-            return self._ended(record, PROMOTED, "the gate was removed from the configuration")
-        step = next_step(record, gate, self._verdict(), now, can_compare=bool(self._in_use()))
+            return self._ended(record, PROMOTED, NO_GATE)
+        tested_by = edition(gate, config) if record.of_round() else ""
+        step = next_step(record, gate, self._verdict(), now, can_compare=bool(self._in_use()), edition=tested_by)
         if isinstance(step, Launch):
             return self._test(record, step.kind, gate, now)
         if isinstance(step, Decide):
@@ -149,9 +156,10 @@ class Gate:
             return self._told(record, inconclusive(record, why), self.resources.clock())
         log = log_path(config, self.upload, len(record.results) + 1)
         self._say(f"the gate's playbook runs on {kind} node {node.id}")
-        held_for, why = 0.0, ""
+        held_for, why, tested_by = 0.0, "", edition(gate, config)
         try:
-            end = playbook_for(node, kind, self.upload, gate, config, log).run(self._is_running)
+            playbook = playbook_for(node, kind, self.upload, gate, config, log, self.client.secrets)
+            end = playbook.run(self._is_running)
             if kind == CANARY and not end.passed and not end.ours and not self.resources.interrupted.is_set():
                 held_for, why = gate.hold_failed, end.reason
         finally:
@@ -159,25 +167,48 @@ class Gate:
         build = build_of_path(node.image_id)
         if build is not None:
             self._contents.keep(*build, end.output)
+        if end.unkept:
+            self._say(f"the log of the playbook cannot be kept: {end.unkept}", Trouble)
         self._leave_if_stopped()
         if end.ours:
             return self._told(record, inconclusive(record, end.reason), self.resources.clock())
         if not end.passed and not self._had(taken):
             return self._saved(replace(record, request="", token="", kind=""))
-        return self._noted(record, GateResult(kind, end.passed, end.reason, log, node.id))
+        kept = "" if end.unkept else log
+        return self._noted(record, GateResult(kind, end.passed, end.reason, kept, node.id, playbook=tested_by))
 
     def _had(self, taken: TakenNode) -> bool:
         """Return True if the session that took the node still exists; else its launcher may have deleted it."""
         return taken.held.generation == self.resources.store.generation
 
     def _noted(self, record: GateRecord, result: GateResult) -> GateRecord:
-        if not result.passed:
-            # No node can be made of an upload whose record somebody has deleted meanwhile.
-            self.claim.keep()
         at = self.resources.clock()
+        if not result.passed:
+            # No node can be made of an upload whose record or image somebody has deleted meanwhile.
+            self.claim.keep()
+            lack = self._lack_of_image() if result.kind == CANARY else ""
+            if lack:
+                return self._told(record, inconclusive(record, f"{lack}; the canary failed: {result.reason}"), at)
         told = "passed" if result.passed else f"failed: {result.reason}"
         self._say(f"{result.kind} {told}", Line if result.passed else Trouble)
         return self._saved(record.with_result(replace(result, at=at)))
+
+    def _lack_of_image(self) -> str:
+        """Return why what became of a canary says nothing about its image; "" if the image is as it was.
+
+        :raises CloudImageBroken: it must be uploaded again.
+        """
+        upload = self.upload
+        try:
+            image = self.client.images.get(upload.external_id or "")
+        except CloudError as error:
+            return f"it is unknown whether its image is still in the cloud: {error}"
+        problem = upload_problem(image)
+        if problem is None:
+            return ""
+        if image is None or image.status != DEACTIVATED:
+            raise CloudImageBroken(f"image {upload.external_id} {problem}", provider=upload.provider)
+        return f"its image {problem}"
 
     def _ended(self, record: GateRecord, outcome: str, why: str) -> GateRecord:
         self._nodes().drop(record)

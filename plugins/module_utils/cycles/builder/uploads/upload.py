@@ -230,7 +230,7 @@ class UploadRun:
             raise GateRejected(why)
         if needs_gate(self._resources.view(key), claim.upload):
             self._resources.waits(key)
-            Gate(claim, self._resources).run()
+            Gate(claim, self._resources, self._client).run()
             if is_overtaken(self._resources.view(key), claim.upload):
                 raise GateRejected("a newer build is ready there already")
 

@@ -123,8 +123,42 @@ def test_at_the_deadline_the_configured_act_is_done_once(act: str, expected: typ
     assert isinstance(found, expected) and "not decided within 1 min 40 s: waits for a node: no room" in str(found)
     if act == "promote":
         assert decided(found) == PROMOTED
-    assert step(replace(record, overdue=True), gate) == Launch(CANARY)
+    # A site that has been told may decide to promote it after all.
+    assert step(replace(record, overdue=True), gate) == (Launch(CANARY) if act == "keep" else found)
     assert next_step(record, gate, NONE, NOW - 1, can_compare=True) == Launch(CANARY)
+
+
+def test_a_build_of_which_a_canary_failed_is_not_promoted_before_its_round_ends():
+    """What is known speaks against it: a control node shows whose fault it is, then another canary."""
+    gate = replace(SETTINGS, deadline=100, at_deadline="promote")
+    suspect = after((CANARY, False), (CONTROL, True), record=replace(FRESH, since=NOW - 100, note="waits for a node"))
+    found = step(suspect, gate)
+    assert isinstance(found, Overdue) and "not promoted, because a canary failed: no DNS" in found.why
+    told = replace(suspect, overdue=True)
+    assert step(told, gate) == Launch(CANARY)
+    assert decided(step(after((CANARY, False), record=told), gate)) == REJECTED
+    assert decided(step(told.next_round(NOW + 300, "inconclusive: x"), gate)) == PROMOTED
+
+
+def tried(*results: tuple[str, bool, str]) -> GateRecord:
+    """After nodes with (kind, passed, text of the playbook)."""
+    record = FRESH
+    for kind, passed, text in results:
+        record = record.with_result(GateResult(kind, passed, "" if passed else "no DNS", playbook=text))
+    return record
+
+
+def test_a_failure_by_a_text_of_the_playbook_that_was_replaced_does_not_count():
+    failed = tried((CANARY, False, "a"), (CONTROL, True, "a"), (CANARY, False, "b"))
+    assert decided(next_step(failed, SETTINGS, NONE, NOW, can_compare=True)) == REJECTED, "the text is unknown"
+    assert next_step(failed, SETTINGS, NONE, NOW, can_compare=True, edition="b") == Launch(CONTROL)
+    assert next_step(failed, SETTINGS, NONE, NOW, can_compare=True, edition="c") == Launch(CANARY)
+    passed = tried((CANARY, False, "a"), (CANARY, True, "b"))
+    assert decided(next_step(passed, SETTINGS, NONE, NOW, can_compare=True, edition="c")) == PASSED
+    assert not passed.is_flaky and tried((CANARY, False, "a"), (CANARY, True, "a")).is_flaky
+    # No playbook has run where no node could be launched.
+    lost = tried((CANARY, False, ""), (CONTROL, True, "a"), (CANARY, False, ""))
+    assert decided(next_step(lost, SETTINGS, NONE, NOW, can_compare=True, edition="a")) == REJECTED
 
 
 @pytest.mark.parametrize(

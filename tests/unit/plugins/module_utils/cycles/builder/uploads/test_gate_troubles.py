@@ -8,7 +8,8 @@ The whole uploads cycle is the real one, in virtual time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,9 +21,11 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.build_verdi
     REJECTED,
     REVOKED,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import Upload
 from tests.support.build_case import build_id
+from tests.support.config_texts import parse
 from tests.support.gate_site import GateSite, gate_site
-from tests.support.gate_world import gated
+from tests.support.gate_world import document, gated
 from tests.support.virtual_builder import IMAGE, passes_unless
 from tests.support.world import Habit
 
@@ -142,3 +145,57 @@ def test_seven_bad_days_in_a_row_leave_the_good_build_in_use(site: GateSite) -> 
     assert site.made == {build_id(1)}
     states = {one.id: one.state for one in site.world.store.images.builds(IMAGE)}
     assert states[build_id(1)] == "ready" and len(states) <= 3, "the bad ones are cleared away"
+
+
+def when_created(site: GateSite, what: Callable[[], object]) -> None:
+    """Do something in glance at the moment in which the next server is created."""
+    there: list[str] = []
+
+    def watch(_number: int, point: str) -> None:
+        if point == "before POST /servers" and not there:
+            there.append(point)
+            what()
+
+    site.launcher_dies = watch
+
+
+def under_upload(site: GateSite) -> Upload:
+    (found,) = [one for one in site.world.store.images.uploads(IMAGE, "east") if one.state == "uploading"]
+    return found
+
+
+def test_an_image_that_somebody_deletes_during_its_test_is_uploaded_again_and_rejects_nothing(site: GateSite) -> None:
+    images = site.world.clouds["east"].own_images
+    when_created(site, lambda: images.pop(under_upload(site).external_id or ""))
+    site.bake()
+    assert site.run(300, until=lambda: told(site, "is no longer in the cloud"))
+    assert site.verdicts() == {} and site.builds_at("east") == [build_id(1)]
+    assert site.run(3000, until=lambda: site.builds_at("east") == site.builds_at("west") == [build_id(1), GOOD])
+    assert site.verdicts() == {GOOD: APPROVED} and not told(site, "canary failed")
+
+
+def test_an_image_that_is_deactivated_during_its_test_is_inconclusive_until_it_is_active_again(site: GateSite) -> None:
+    images = site.world.clouds["east"].own_images
+
+    def set_status(status: str) -> None:
+        image = images[under_upload(site).external_id or ""]
+        images[image.id] = replace(image, status=status)
+
+    when_created(site, lambda: set_status("deactivated"))
+    site.bake()
+    assert site.run(600, until=lambda: told(site, "inconclusive, nothing is rejected"))
+    assert told(site, "its image is deactivated") and site.verdicts() == {}
+    set_status("active")
+    assert site.run(3000, until=lambda: site.builds_at("east") == site.builds_at("west") == [build_id(1), GOOD])
+    assert site.verdicts() == {GOOD: APPROVED}
+
+
+def test_a_gate_that_is_removed_while_no_builder_runs_leaves_no_request_behind(site: GateSite) -> None:
+    site.bake()
+    assert site.run(60, until=lambda: under_test(site))
+    site.builder.kill()
+    site.passed.add(GOOD)  # the site says that it needs no test
+    site.world.config, site.world.written = parse(document("east", "west")), 1
+    site.builder = site._builder()
+    assert site.run(900, until=lambda: site.builds_at("east") == site.builds_at("west") == [build_id(1), GOOD])
+    assert site.run(900, until=lambda: site.requests() == [])
