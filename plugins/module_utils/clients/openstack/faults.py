@@ -186,6 +186,9 @@ def error_from_answer(
     if status in (401, 403) and not changing and (hop or foreign):
         # Only a service could say something about the account.
         return error_without_answer(provider=provider, call=call, what=what, sent=True, secrets=secrets)
+    if status == 404 and foreign and (call.startswith("DELETE ") or call.endswith("{id}")):
+        # Only a service knows that something is gone.
+        return error_without_answer(provider=provider, call=call, what=what, sent=True, secrets=secrets)
     if foreign and call in _CREATES and 400 <= status < 500 and status not in _SAYS_MORE:
         return CloudRefused(f"provider {provider}: {call} {what}", **context, foreign=True)
     if status == 401:

@@ -263,7 +263,7 @@ def test_calls_without_an_answer_are_counted_by_what_happened(cloud, make_client
 
 def test_deleting_what_is_gone_is_no_error(cloud, make_client) -> None:
     cloud.on("DELETE", "/v2.1/servers/s1", (204, ""), (404, {"itemNotFound": {"message": "gone"}}))
-    cloud.on("DELETE", "/v2.0/floatingips/f1", (404, ""))
+    cloud.on("DELETE", "/v2.0/floatingips/f1", (404, {"NeutronError": {"type": "FloatingIPNotFound"}}))
     client = make_client()
     assert client.delete_server("s1")
     assert not client.delete_server("s1")

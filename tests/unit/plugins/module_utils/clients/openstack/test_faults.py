@@ -135,6 +135,13 @@ def test_what_stands_before_nova_refuses_a_create_in_its_own_name(body: str, sta
     assert "check the proxies on the way to the cloud" in str(made)
 
 
+@pytest.mark.parametrize("call", ["DELETE /servers/{id}", "DELETE /floatingips/{id}", "GET /servers/{id}"])
+@pytest.mark.parametrize("body", [*BEFORE.values(), "404 page not found"])
+def test_what_stands_before_a_service_does_not_know_that_something_is_gone(body: str, call: str) -> None:
+    assert error(404, body, call).__class__ is CloudUnavailable
+    assert error(404, body, call, **{"x-openstack-request-id": "req-1"}).__class__ is CloudNotFound
+
+
 @pytest.mark.parametrize("name", ["x-openstack-request-id", "x-compute-request-id"])
 def test_an_answer_that_names_the_request_is_of_the_service_in_whatever_form(name: str) -> None:
     for call in ("POST /servers", "GET /servers/detail"):
