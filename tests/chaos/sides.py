@@ -30,8 +30,9 @@ def sides(changes: Iterable[Change]) -> dict[int, str]:
 def trespass(change: Change, before: Mapping[str, Any], side: str, providers: Mapping[str, str]) -> str:
     """What a side does to a node of the other one by this change; "" for nothing.
 
-    Nodepool's clean-up of lost requests and of min-ready takes allocations from nodes of every provider, and changes
-    nothing else of them: that is not counted.
+    Nodepool's clean-up of lost requests and of min-ready takes allocations from nodes of every provider. A node that is
+    still init, for which no server was asked, it sets to deleting with that; it changes nothing else of them. Neither
+    is counted.
 
     :param before: the node's record until now.
     :param side: the one that the session belongs to, "" for a requestor.
@@ -42,9 +43,15 @@ def trespass(change: Change, before: Mapping[str, Any], side: str, providers: Ma
     if node is None or change.kind not in (SET, DELETE) or not side or owner in (None, side):
         return ""
     after = (document(change.data) or {}) if change.kind == SET else {}
-    if after and after.get("allocated_to") is None and _changed(before, after) <= {"allocated_to"}:
+    if after and after.get("allocated_to") is None and _changed(before, after) <= _taken(before, after):
         return ""
     return f"{side}: {change.kind} of {place}'s node {node}: {sorted(_changed(before, after))}"
+
+
+def _taken(before: Mapping[str, Any], after: Mapping[str, Any]) -> set[str]:
+    """Return the fields that change when the allocation of a lost request is taken from a node."""
+    leaked = (before.get("state"), after.get("state")) == ("init", "deleting")
+    return {"allocated_to"} | ({"state", "state_time"} if leaked else set())
 
 
 def _changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> set[str]:

@@ -198,6 +198,16 @@ def test_nodepool_may_free_a_node_of_ours():
     assert story.judged() == ([], [])
 
 
+@pytest.mark.parametrize(("state", "judged"), [("init", []), ("building", ["nodes of the other"])])
+def test_nodepool_may_end_a_node_of_a_lost_request_for_which_no_server_was_asked(state, judged):
+    story = asked("both")
+    story.node(OURS, CREATE, state, "east")
+    story.node(THEIRS, SET, "deleting", "east", allocated_to=None)
+    story.put(ZUUL, DELETE, f"/nodepool/requests/{REQUEST}")
+    story.put(OURS, DELETE, "/nodepool/nodes/0000000001")
+    assert [text.partition(":")[0] for text in story.judged()[0]] == judged
+
+
 def test_nodes_of_a_request_for_min_ready_are_free_again_after_it():
     story = Story()
     story.cloudless = frozenset({"north"})
