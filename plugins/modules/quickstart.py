@@ -25,6 +25,8 @@ description:
   - The network is one whose addresses are reached from outside. When there is none, it is one that a router connects to
     an external network, or any one where the entry of C(clouds.yaml) has C(private=true). It has a subnet, and is the
     project's own or shared. When there are several of the kind that is taken, the module fails and names them.
+    A network whose subnets are all of IPv6 comes last, for there are no floating IPs of IPv6. It is taken only where
+    this machine has a routed IPv6 address, and its nodes are reached by their own addresses.
   - The keypair is made of the first key of the user in C(~/.ssh) that needs no passphrase or that an agent has, or else
     of a new key in O(folder).
   - When the security group C(default) of the project lets no ssh in, the module uses the only group that does, or makes

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from ..clients.openstack.addresses import DEFAULT_ROLES, NetworkRoles, external_networks
@@ -79,7 +79,8 @@ class FirstFlavor:
 class FirstNetwork:
     """A network and how its servers are reached.
 
-    :ivar way: ``direct``, ``floating`` (a router leads to *external*) or ``private`` (clouds.yaml says so).
+    :ivar way: ``direct``, ``floating`` (a router leads to *external*), ``private`` (clouds.yaml says so) or ``ipv6``
+        (its subnets are all of IPv6, and so is this machine's way to it).
     :ivar external: name of the network that floating IPs come from; "" without floating IP.
     """
 
@@ -92,6 +93,11 @@ class FirstNetwork:
     def floating(self) -> bool:
         """True when a server needs a floating IP."""
         return self.way == "floating"
+
+    @property
+    def version(self) -> int:
+        """The version of IP by which ssh reaches a server."""
+        return 6 if self.way == "ipv6" else 4
 
 
 def first_image(images: Iterable[Image], *, wanted: str = "", user: str = "") -> FirstImage:
@@ -250,16 +256,21 @@ def first_network(
     wanted: str = "",
     private: bool = False,
     roles: NetworkRoles = DEFAULT_ROLES,
+    only_ipv6: Collection[str] = (),
+    routed_ipv6: bool = False,
 ) -> FirstNetwork | None:
     """Return the network in which ssh reaches a server; None when the cloud has no networks to choose from.
 
-    A network whose addresses are reached from outside comes first, then one whose router leads to an external network.
+    A network whose addresses are reached from outside comes first, then one whose router leads to an external network,
+    then one that has only IPv6: there are no floating IPs of IPv6.
     Of the kind that is taken there must be one network only.
 
     :param routes: pairs (network, external network) of ids that routers connect.
     :param left: what is left of the quota of the project.
     :param wanted: name or id of the network; "" to choose.
     :param private: clouds.yaml says that servers are reached by private addresses.
+    :param only_ipv6: ids of networks without a subnet of IPv4.
+    :param routed_ipv6: this machine reaches addresses of IPv6.
     :raises ConfigError: no network can work, several can, or no floating IP is left.
     """
     if not networks:
@@ -274,17 +285,20 @@ def first_network(
     direct = {network.id for network in external_networks(networks, roles)}
     names = {network.id: network.name for network in networks}
     leads = {network: external for network, external in reversed(list(routes)) if external in names}
-    kinds: list[list[FirstNetwork]] = [[], []]
+    kinds: list[list[FirstNetwork]] = [[], [], []]
     for network in candidates:
-        if network.id in direct:
+        if network.id in only_ipv6:
+            if routed_ipv6 and (private or network.id in direct or network.id in leads):
+                kinds[2].append(FirstNetwork(network, "ipv6"))
+        elif network.id in direct:
             kinds[0].append(FirstNetwork(network, "direct"))
         elif private:
             kinds[1].append(FirstNetwork(network, "private"))
-        elif network.id in leads and roles.floating_ips:
+        elif leads.get(network.id, "") not in ("", *only_ipv6) and roles.floating_ips:
             kinds[1].append(FirstNetwork(network, "floating", names[leads[network.id]]))
     found = next((kind for kind in kinds if kind), [])
     if not found:
-        raise wrong(_no_way(candidates, networks))
+        raise wrong(_no_way(candidates, networks, only_ipv6, routed_ipv6))
     if len(found) > 1:
         shown = ", ".join(f"{one.network.name} ({one.network.id})" for one in found)
         raise wrong(
@@ -303,7 +317,9 @@ def _unique(found: FirstNetwork, networks: Sequence[Network]) -> FirstNetwork:
     return FirstNetwork(found.network, found.way, found.external, unique=len(same) == 1)
 
 
-def _no_way(candidates: Sequence[Network], networks: Sequence[Network]) -> str:
+def _no_way(
+    candidates: Sequence[Network], networks: Sequence[Network], only_ipv6: Collection[str], routed_ipv6: bool
+) -> str:
     if not candidates:
         names = listed("", sorted(network.name for network in networks))
         return (
@@ -311,6 +327,12 @@ def _no_way(candidates: Sequence[Network], networks: Sequence[Network]) -> str:
             " network with a subnet, and a router to an external network"
         )
     names = ", ".join(f"{network.name} ({network.id})" for network in candidates)
+    if not routed_ipv6 and all(network.id in only_ipv6 for network in candidates):
+        return (
+            f"{names}: no subnet of IPv4 is there, so no floating IP leads to a server, and this machine reaches no"
+            " address of IPv6: add a subnet of IPv4 (openstack subnet create) and a router to an external network, or"
+            " run this where IPv6 is routed (and without force_ipv4 in the entry of clouds.yaml)"
+        )
     return (
         f"nothing leads from outside to a server in {names}: no router connects it to an external network. Connect one"
         " (openstack router create, set --external-gateway, add subnet); or, if this machine reaches private addresses,"

@@ -117,6 +117,7 @@ def _network(plan: FirstPlan) -> str:
         why = {
             "direct": "its addresses can be reached from outside",
             "private": "clouds.yaml says that private addresses can be reached",
+            "ipv6": "it has only IPv6, and no floating IPs: its addresses are reached as they are",
             "floating": f"a router leads to {_comment(found.external)}, where floating IPs come from",
         }[found.way]
         text += f"        networks: [{scalar(name)}]  # {why}\n"

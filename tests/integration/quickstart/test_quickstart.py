@@ -17,17 +17,23 @@ import subprocess
 import sys
 import tempfile
 import venv
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack import cloud_client
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.quickstart.choosing import decide
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.quickstart.folder_notes import Notes
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.quickstart.prepare import private_zookeeper
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.quickstart.wish import QuickstartWish
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.first_config import first_config
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError
 from tests.support.ansible_run import BIN, ROOT, SHORT_PATHS, command, environment
 from tests.support.examples import lines_of
 from tests.support.fixtures_zookeeper import eventually
+from tests.support.other_user import OtherUser, other_users
 from tests.support.simcloud_process import SimCloud, default_cloud
 
 USER = pwd.getpwuid(os.getuid()).pw_name
@@ -235,19 +241,33 @@ def test_absent_removes_everything_also_a_node_that_is_still_leased(newcomer: Ne
     fine(newcomer.play(state="absent"))
 
 
-@pytest.mark.parametrize("afterwards", ["again", "absent"])
-def test_after_an_interruption_it_has_said_how_to_delete_the_node_and_that_works(
-    newcomer: Newcomer, afterwards: str
-) -> None:
+@pytest.mark.parametrize("routed", [True, False])
+def test_a_network_with_ipv6_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, routed: bool) -> None:
+    """The cloud's answers are read; whether this machine has a way to IPv6 depends on the machine."""
+    monkeypatch.setattr(cloud_client, "has_routed_ipv6", lambda: routed)
+    networks = [{"name": "six", "ipv4": False, "cidr6": "2001:db8:6::/64"}, {"name": "public", "external": True}]
+    with SimCloud(default_cloud("mycloud", images=IMAGES, networks=networks)) as cloud:
+        wish = QuickstartWish(cloud="mycloud", folder=str(tmp_path), clouds_config=str(cloud.clouds_yaml))
+        if not routed:
+            with pytest.raises(ConfigError, match="no subnet of IPv4 is there"):
+                decide(wish, Notes(wish.folder))
+            return
+        plan = decide(wish, Notes(wish.folder))
+        text = first_config(plan)
+        assert "networks: [six]  # it has only IPv6" in text and "auto-floating-ip: false" in text
+        calls = [call["kind"] for call in cloud.calls("mycloud")]
+        assert calls.count("GET /subnets") == 1
+        again = decide(wish, Notes.read(wish.folder))
+        assert again.group.name == plan.group.name, "the group that was made lets ssh in over IPv6"
+
+
+def interrupt(newcomer: Newcomer, when: Callable[[], object], **more: Any) -> str:
+    """Type Ctrl-C in the terminal of the playbook as soon as that is true; return what was on the screen."""
     playbook = ROOT / "playbooks" / "quickstart.yml"
-    # Not the headline of the task: it is shown before anything runs, and an interruption during a fork may be lost.
-    begun = newcomer.home / "begun"
-    options = newcomer.options(quickstart_command=f"touch {begun} && sleep 60")
-    words = [str(BIN / "ansible-playbook"), str(playbook), *options]
     shown = newcomer.home / "shown"
     with shown.open("w", encoding="utf-8") as out:
         running = subprocess.Popen(
-            words,
+            [str(BIN / "ansible-playbook"), str(playbook), *newcomer.options(**more)],
             cwd=newcomer.home,
             stdout=out,
             stderr=subprocess.STDOUT,
@@ -255,15 +275,46 @@ def test_after_an_interruption_it_has_said_how_to_delete_the_node_and_that_works
             start_new_session=True,
         )
     try:
-        eventually(begun.exists, seconds=90)
+        eventually(when, seconds=90)
     finally:
         os.killpg(running.pid, signal.SIGINT)
         running.wait(60)
-    said = shown.read_text("utf-8")
+    return shown.read_text("utf-8")
+
+
+@pytest.mark.parametrize("afterwards", ["again", "absent"])
+def test_after_an_interruption_it_has_said_how_to_delete_the_node_and_that_works(
+    newcomer: Newcomer, afterwards: str
+) -> None:
+    # Not the headline of the task: it is shown before anything runs, and an interruption during a fork may be lost.
+    begun = newcomer.home / "begun"
+    said = interrupt(newcomer, begun.exists, quickstart_command=f"touch {begun} && sleep 60")
     assert len(newcomer.cloud.servers("mycloud")) == 1
     assert "it stays in the cloud" in said and "-e cloud=mycloud -e state=absent" in said
     fine(newcomer.play() if afterwards == "again" else newcomer.play(state="absent"))
     assert newcomer.cloud.servers("mycloud") == []
+
+
+@pytest.mark.parametrize("stage", ["security group", "ZooKeeper", "boot"])
+def test_an_interruption_at_any_stage_leaves_nothing_that_absent_does_not_remove(
+    newcomer: Newcomer, stage: str
+) -> None:
+    newcomer.cloud.settings("mycloud", boot=60.0)
+
+    def made(kind: str) -> bool:
+        return any(call["kind"] == kind for call in newcomer.cloud.calls("mycloud"))
+
+    reached: dict[str, Callable[[], object]] = {
+        "security group": lambda: made("POST /security-groups"),
+        "ZooKeeper": lambda: newcomer.notes.port and private_zookeeper(newcomer.notes).pids(),
+        "boot": lambda: newcomer.cloud.servers("mycloud"),
+    }
+    assert "User interrupted execution" in interrupt(newcomer, reached[stage])
+    server = private_zookeeper(newcomer.notes)
+    fine(newcomer.play(state="absent"))
+    state = newcomer.cloud.state("mycloud")
+    assert newcomer.cloud.servers("mycloud") == [] and state["floating_ips"] == state["ports"] == 0
+    assert not newcomer.folder.exists() and server.pids() == []
 
 
 def test_what_is_ambiguous_or_missing_is_told_with_the_variable(newcomer: Newcomer, tmp_path: Path) -> None:
@@ -277,6 +328,48 @@ def test_what_is_ambiguous_or_missing_is_told_with_the_variable(newcomer: Newcom
         assert ran.returncode != 0 and told in ran.stdout, ran.stdout
         assert "Traceback" not in ran.stdout
     assert newcomer.cloud.servers("mycloud") == []
+
+
+@pytest.fixture
+def homeless(newcomer: Newcomer) -> OtherUser:
+    """A user whose home directory does not exist, and who may write where the newcomer may."""
+    found = other_users()
+    if isinstance(found, str):
+        pytest.skip(found)
+    user = found[0]
+    newcomer.cloud.state_dir.chmod(0o755)
+    newcomer.cloud.clouds_yaml.chmod(0o644)
+    return user
+
+
+def test_without_a_home_directory_that_can_be_written(newcomer: Newcomer, homeless: OtherUser) -> None:
+    """With the variables that README names, each with a folder."""
+    place = Path(tempfile.mkdtemp(prefix="homeless-"))
+    named = re.findall("`(ANSIBLE_[A-Z_]+)`", (ROOT / "README.md").read_text("utf-8"))
+    folders = {name: str(place / name) for name in named}
+    assert set(folders) == {"ANSIBLE_HOME", "ANSIBLE_REMOTE_TMP"}
+    folder = place / "quickstart"
+    homeless.give(place)
+
+    def play(**more: Any) -> str:
+        variables = newcomer.options(quickstart_folder=str(folder), **more)
+        ran = subprocess.run(
+            [str(BIN / "ansible-playbook"), str(ROOT / "playbooks" / "quickstart.yml"), *variables],
+            cwd=place,
+            env=environment(Path("/nonexistent"), **SHORT_PATHS, **folders),
+            capture_output=True,
+            text=True,
+            timeout=180,
+            check=False,
+            **homeless.as_process(),
+        )
+        return fine(ran)
+
+    try:
+        assert "The node said" in play()
+    finally:
+        play(state="absent")
+        shutil.rmtree(place)
 
 
 def test_with_a_group_of_ones_own_none_is_made(newcomer: Newcomer) -> None:

@@ -14,6 +14,8 @@ from ...model.errors import CloudConflict, CloudNotFound
 from . import json_values, shapes
 from .rest import Rest
 
+_PING = {4: "icmp", 6: "ipv6-icmp"}
+
 
 class _List(Protocol):
     def __call__(
@@ -56,8 +58,19 @@ class CloudAccess:
         legs: list[Port] = self._listed("network", "/ports", "ports", shapes.port_from, params=owner)
         return sorted({(leg.network_id, gateway) for leg in legs if (gateway := gateways.get(leg.server_id))})
 
-    def list_groups(self) -> list[SecurityGroup]:
-        """Return the project's own security groups with what their rules admit; none when the cloud has no neutron."""
+    def list_ip_versions(self) -> dict[str, set[int]]:
+        """Return, by the id of a network, the versions of IP of its subnets that the project sees."""
+        found: dict[str, set[int]] = {}
+        if self._rest.has("network"):
+            for network, version in self._listed("network", "/subnets", "subnets", _version):
+                found.setdefault(network, set()).add(version)
+        return found
+
+    def list_groups(self, version: int = 4) -> list[SecurityGroup]:
+        """Return the project's own security groups with what their rules admit; none when the cloud has no neutron.
+
+        :param version: of IP, over which ssh is let in or not.
+        """
         if not self._rest.has("network"):
             return []
         project = self._rest.project_id()
@@ -65,12 +78,12 @@ class CloudAccess:
             "network",
             "/security-groups",
             "security_groups",
-            lambda item: shapes.security_group_from(item, project),
+            lambda item: shapes.security_group_from(item, project, version),
             params={"project_id": project},
         )
 
-    def create_ssh_group(self, name: str, description: str) -> str:
-        """Create a security group that lets ssh and ping in from everywhere; return its id.
+    def create_ssh_group(self, name: str, description: str, version: int = 4) -> str:
+        """Create a security group that lets ssh and ping in from everywhere over one version of IP; return its id.
 
         After an error between the calls the group exists with fewer rules.
         """
@@ -80,8 +93,8 @@ class CloudAccess:
         )
         group = json_values.ident(answer.document["security_group"])
         port = shapes.SSH_PORT
-        for rule in ({"protocol": "tcp", "port_range_min": port, "port_range_max": port}, {"protocol": "icmp"}):
-            body = {"security_group_id": group, "direction": "ingress", "ethertype": "IPv4", **rule}
+        for rule in ({"protocol": "tcp", "port_range_min": port, "port_range_max": port}, {"protocol": _PING[version]}):
+            body = {"security_group_id": group, "direction": "ingress", "ethertype": f"IPv{version}", **rule}
             self._rest.call("network", "POST", "/security-group-rules", body={"security_group_rule": body})
         return group
 
@@ -105,6 +118,11 @@ class CloudAccess:
         except CloudNotFound:
             return False
         return True
+
+
+def _version(document: json_values.Json) -> tuple[str, int]:
+    """Return the id of the network of a subnet, and its version of IP; 4 where that is not told."""
+    return json_values.optional_text(document, "network_id"), 6 if document.get("ip_version") == 6 else 4
 
 
 def _gateway(document: json_values.Json) -> tuple[str, str]:

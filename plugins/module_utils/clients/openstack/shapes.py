@@ -234,16 +234,16 @@ def network_from(document: Json, project_id: str = "") -> Network:
     )
 
 
-def security_group_from(document: Json, project_id: str = "") -> SecurityGroup:
-    """Return a security group of neutron as *project_id* sees it."""
+def security_group_from(document: Json, project_id: str = "", version: int = 4) -> SecurityGroup:
+    """Return a security group of neutron as *project_id* sees it; *version*: that of IP over which ssh is let in."""
     own = _project(document) in ("", project_id)
     rules = json_values.optional_sequence(document, "security_group_rules")
-    admits_ssh = any(isinstance(rule, Mapping) and _admits_ssh(rule) for rule in rules)
+    admits_ssh = any(isinstance(rule, Mapping) and _admits_ssh(rule, version) for rule in rules)
     return SecurityGroup(json_values.ident(document), json_values.optional_text(document, "name"), own, admits_ssh)
 
 
-def _admits_ssh(rule: Mapping[str, Any]) -> bool:
-    """Return True for a rule that lets TCP 22 in over IPv4, from some network or from everywhere; see neutron's API.
+def _admits_ssh(rule: Mapping[str, Any], version: int) -> bool:
+    """Return True for a rule that lets TCP 22 in over this version of IP, from some network or everywhere.
 
     A rule for the members of a group lets nobody in from outside.
     """
@@ -251,7 +251,7 @@ def _admits_ssh(rule: Mapping[str, Any]) -> bool:
     ports = (lowest is None or lowest <= SSH_PORT) and (highest is None or highest >= SSH_PORT)
     return (
         rule.get("direction") == "ingress"
-        and rule.get("ethertype", "IPv4") == "IPv4"
+        and rule.get("ethertype", "IPv4") == f"IPv{version}"
         and str(rule.get("protocol") or "any").lower() in ("any", "tcp", "6")
         and not rule.get("remote_group_id")
         and ports

@@ -157,6 +157,8 @@ class PrivateZooKeeper:
     def start(self, way: Way) -> bool:
         """Start it and wait until it answers; return False when it already did.
 
+        One that an interrupted run has started, and that does not answer yet, is waited for.
+
         :raises StoreError: it does not start; the message has the end of its log.
         """
         if self.answers():
@@ -164,7 +166,7 @@ class PrivateZooKeeper:
         os.makedirs(self.folder, mode=0o700, exist_ok=True)
         child = None
         if way.kind == "java":
-            child = self._start_java(way)
+            child = None if self.pids() else self._start_java(way)
         else:
             self._start_container(way)
         end = self._clock() + START_SECONDS
@@ -221,6 +223,11 @@ class PrivateZooKeeper:
     def answers(self) -> bool:
         """Return True if a ZooKeeper serves on its port."""
         return "Zookeeper version" in four_letters(HOST, self.port, "srvr")
+
+    def runs(self, programs: Callable[[str], str | None] = shutil.which) -> bool:
+        """Return True if it was started and has not ended, whether or not it answers yet."""
+        ways = [Way(kind, program) for kind in IMAGES if (program := programs(kind))]
+        return bool(self.pids()) or any(self._is_running(way) for way in ways)
 
     def stop(self, programs: Callable[[str], str | None] = shutil.which) -> bool:
         """End it in good order; return False when it did not run. Its data stay."""

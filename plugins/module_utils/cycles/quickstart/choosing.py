@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 DEFAULT_GROUP = SecurityGroup("", "default")
 _WAYS = {"direct": "reached directly", "private": "reached by its private address", "floating": "by a floating IP"}
+_WAYS |= {"ipv6": "by IPv6"}
 
 
 def client_of(wish: QuickstartWish) -> CloudClient:
@@ -60,8 +61,10 @@ def decide(
         network = _network(wish, client, left)
         group = DEFAULT_GROUP
         if network is not None:
-            found = first_group(usable_groups(notes, wish, client.access.list_groups()), wanted=wish.group)
-            group = found or (_made_group(notes, client, say) if makes else SecurityGroup("", notes.name))
+            groups = client.access.list_groups(network.version)
+            found = first_group(usable_groups(notes, wish, groups), wanted=wish.group)
+            made = _made_group(notes, client, network.version, say) if makes and not found else None
+            group = found or made or SecurityGroup("", notes.name)
     return FirstPlan(
         cloud=wish.cloud,
         region=wish.region,
@@ -87,7 +90,24 @@ def _network(wish: QuickstartWish, client: CloudClient, left: Limits) -> FirstNe
     except CloudError:
         # Where the policy hides routers, each network may have one; config_validate and the launch tell the rest.
         routes = [(one.id, other.id) for one in networks for other in networks if other.external and not one.external]
-    return first_network(networks, routes, left, wanted=wish.network, private=client.private, roles=client.roles)
+    return first_network(
+        networks,
+        routes,
+        left,
+        wanted=wish.network,
+        private=client.private,
+        roles=client.roles,
+        only_ipv6=_only_ipv6(client),
+        routed_ipv6=client.local_ipv6 and not client.force_ipv4,
+    )
+
+
+def _only_ipv6(client: CloudClient) -> list[str]:
+    """Return the ids of the networks whose subnets are all of IPv6; none where the policy hides subnets."""
+    try:
+        return [network for network, versions in client.access.list_ip_versions().items() if versions == {6}]
+    except CloudError:
+        return []
 
 
 def usable_groups(notes: Notes, wish: QuickstartWish, groups: Iterable[SecurityGroup]) -> list[SecurityGroup]:
@@ -97,9 +117,9 @@ def usable_groups(notes: Notes, wish: QuickstartWish, groups: Iterable[SecurityG
     ]
 
 
-def _made_group(notes: Notes, client: CloudClient, say: Callable[[str], None]) -> SecurityGroup:
+def _made_group(notes: Notes, client: CloudClient, version: int, say: Callable[[str], None]) -> SecurityGroup:
     """Make the group that lets ssh in. One that a killed run left, perhaps without rules, is replaced."""
-    for left in client.access.list_groups():
+    for left in client.access.list_groups(version):
         if notes.group and left.name == notes.group:
             if left.admits_ssh:
                 return left
@@ -107,7 +127,7 @@ def _made_group(notes: Notes, client: CloudClient, say: Callable[[str], None]) -
     notes.group = notes.name
     notes.write()
     say(f"creating security group {notes.group}: no group of the project lets ssh in, or several do")
-    made = client.access.create_ssh_group(notes.group, "ssh to nodes; made by stackci.nodepool.quickstart")
+    made = client.access.create_ssh_group(notes.group, "ssh to nodes; made by stackci.nodepool.quickstart", version)
     return SecurityGroup(made, notes.group, admits_ssh=True)
 
 

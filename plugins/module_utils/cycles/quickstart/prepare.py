@@ -14,7 +14,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 
 from ...clients.config_file import read_files
-from ...clients.login_key import LoginKey, made_key, named_key, usable_own_key
+from ...clients.login_key import MADE, LoginKey, made_key, named_key, usable_own_key
 from ...clients.zookeeper.private_zookeeper import HOST, PrivateZooKeeper, find_way, free_port, is_free
 from ...clients.zookeeper.store import Store
 from ...launching.first_config import FirstPlan, first_config
@@ -124,14 +124,21 @@ def _key(wish: QuickstartWish, notes: Notes) -> LoginKey:
     """Return the key for the login: the named one, the noted one, a usable one of the person's own, or a new one."""
     if wish.public_key:
         key = named_key(wish.public_key)
-    elif notes.private_key and os.path.exists(notes.private_key):
+    elif notes.private_key and os.path.exists(f"{notes.private_key}.pub"):
         key = named_key(notes.private_key)
+    elif notes.private_key != notes.at(MADE) and (own := usable_own_key(os.path.expanduser("~"))) is not None:
+        key = own
     else:
-        key = usable_own_key(os.path.expanduser("~")) or made_key(wish.folder)
-    if key.private_path != notes.private_key:
-        notes.private_key = key.private_path
-        notes.write()
+        _note_key(notes, notes.at(MADE))
+        return made_key(wish.folder)
+    _note_key(notes, key.private_path)
     return key
+
+
+def _note_key(notes: Notes, private: str) -> None:
+    if private != notes.private_key:
+        notes.private_key = private
+        notes.write()
 
 
 def _give_key(wish: QuickstartWish, notes: Notes, key: LoginKey, say: Say) -> None:
@@ -162,7 +169,7 @@ def _start(wish: QuickstartWish, notes: Notes, say: Say) -> bool:
     server = private_zookeeper(notes)
     if notes.port and server.answers():
         return False
-    if not notes.port or not is_free(notes.port):
+    if not notes.port or _is_taken(notes):
         if notes.port and os.path.exists(notes.at(NODEPOOL_YAML)):
             check_port(notes)
         notes.port = free_port()
@@ -177,11 +184,16 @@ def check_port(notes: Notes) -> None:
 
     :raises ConfigError: one has.
     """
-    if not is_free(notes.port):
+    if _is_taken(notes):
         raise wrong(
             f"port {notes.port} of {HOST}, which zookeeper-servers in {notes.at(NODEPOOL_YAML)} names, is used by"
             " another program: end that program"
         )
+
+
+def _is_taken(notes: Notes) -> bool:
+    """Return True if another program listens on the port; the private ZooKeeper listens before it answers."""
+    return not is_free(notes.port) and not private_zookeeper(notes).runs()
 
 
 def _with_servers(plan: FirstPlan, wish: QuickstartWish, notes: Notes) -> FirstPlan:

@@ -210,6 +210,33 @@ def test_without_a_way_to_a_network_the_remedy_is_told() -> None:
     assert first_network([], [], Limits()) is None
 
 
+def test_a_network_with_ipv6_alone_is_reached_by_ipv6_and_comes_last() -> None:
+    networks, leads = [net("four"), net("six"), PUBLIC], [("four", "public"), ("six", "public")]
+    found = first_network(networks, leads, Limits(), only_ipv6=["six"], routed_ipv6=True)
+    assert found is not None and (found.network.name, found.way, found.version) == ("four", "floating", 4)
+    # There is no quota of floating IPs for it, for it needs none.
+    none_left = Limits({"floating-ips": 0})
+    found = first_network(networks[1:], leads, none_left, only_ipv6=["six"], routed_ipv6=True)
+    assert found is not None and (found.way, found.floating, found.version) == ("ipv6", False, 6)
+    direct = net("ext", external=True)
+    found = first_network([direct, PUBLIC], [], Limits(), only_ipv6=["ext"], routed_ipv6=True)
+    assert found is not None and (found.network.name, found.way) == ("ext", "ipv6")
+
+
+@pytest.mark.parametrize("wanted", ["", "six"])
+def test_without_a_way_to_ipv6_it_is_told_that_no_subnet_is_of_ipv4(wanted: str) -> None:
+    networks, leads = [net("six"), PUBLIC], [("six", "public")]
+    with pytest.raises(ConfigError, match=r"six \(six\): no subnet of IPv4 is there, so no floating IP.*subnet create"):
+        first_network(networks, leads, Limits(), only_ipv6=["six"], wanted=wanted)
+    with pytest.raises(ConfigError, match="no router connects it to an external network"):
+        first_network(networks, [], Limits(), only_ipv6=["six"], routed_ipv6=True, wanted=wanted)
+
+
+def test_an_external_network_with_ipv6_alone_has_no_floating_ips() -> None:
+    with pytest.raises(ConfigError, match="no router connects it"):
+        first_network([net("private"), PUBLIC], [("private", "public")], Limits(), only_ipv6=["public"])
+
+
 def test_a_group_that_lets_ssh_in() -> None:
     closed, opened, other = (SecurityGroup(*words) for words in (("1", "default"), ("2", "a"), ("3", "b")))
     ssh = [SecurityGroup(group.id, group.name, admits_ssh=True) for group in (closed, opened, other)]

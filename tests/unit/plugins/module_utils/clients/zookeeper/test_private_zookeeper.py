@@ -143,6 +143,18 @@ def test_a_container_is_run_once_started_again_and_removed(tmp_path, podman):
     assert not state.exists() and not (tmp_path / "zk").exists()
 
 
+def test_what_an_interrupted_run_has_started_is_waited_for_and_not_started_again(tmp_path, podman):
+    way, _log, state = podman
+    server = server_of(tmp_path, state, sleep=lambda _seconds: state.write_text("true\n"))
+    assert not server.runs({"podman": way.program}.get)
+    server.pids = lambda: [1]  # type: ignore[method-assign]
+    assert server.runs(there())
+    assert server.start(Way("java", str(tmp_path / "no java"))) and server.answers()
+    assert not Path(server.config).exists()
+    server.pids = list  # type: ignore[method-assign]
+    assert server.runs({"podman": way.program}.get), "a container that runs"
+
+
 def test_a_container_that_does_not_answer_is_told_with_its_log(tmp_path, podman):
     way, _log, state = podman
     now = iter(range(0, 1000, 20))
