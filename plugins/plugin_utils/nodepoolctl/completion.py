@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .commands import BY_NAME, COMMANDS
-from .parser import COMPLETE, CONNECTION, ENVIRONMENT, PROGRAM, SHELLS
+from .parser import COMPLETE, CONNECTION, ENVIRONMENT, OUTPUTS, PROGRAM, SHELLS
 from .shapes import Command, Option
 
 SCRIPTS = {
@@ -34,7 +34,8 @@ function __{program}
 end
 complete -c {program} -a '(__{program})'""",
 }
-COMMON = ("-c", "--config", "-s", "--secure-config", "--settings", "--clouds-config", "-o", "--output")
+_OUTPUT = ("-o", "--output")
+COMMON = ("-c", "--config", "-s", "--secure-config", "--settings", "--clouds-config", *_OUTPUT)
 """Options of every verb that take a value."""
 LISTS = {
     "node": ("list", "nodes", "id"),
@@ -55,24 +56,27 @@ def candidates(words: Sequence[str], names: Callable[[str, dict[str, Any]], list
     :param words: the words after the name of the command; the last one is being typed and may be empty.
     :param names: returns the names of a kind, given the connection's options.
     """
-    *before, typed = words or [""]
-    rest = list(before)
-    verb = next((word for word in _positional(rest, ()) if word in BY_NAME or word == "completion"), None)
-    if verb is None:
+    *rest, typed = words or [""]
+    places, waiting = _parsed(rest, ())
+    verb = next((word for word in places if word in BY_NAME or word == "completion"), None)
+    command = BY_NAME.get(verb or "")
+    if command is not None:
+        places, waiting = _parsed(rest, command.options)
+    if waiting:
+        found = list(OUTPUTS) if waiting in _OUTPUT else []
+    elif verb is None:
         found = [*(command.name for command in COMMANDS), "completion"]
         if not any(name.startswith(typed) for name in found):
             found = list(BY_NAME)  # Nodepool's names, for those who know them
-    elif verb == "completion":
+    elif command is None:
         found = list(SHELLS)
+    elif typed.startswith("-"):
+        found = _flags(command)
     else:
-        command = BY_NAME[verb]
-        if typed.startswith("-"):
-            found = _flags(command)
-        else:
-            given = _positional(rest, command.options)[1:]
-            kind = _kind(command, len(given))
-            found = (names or _names)(kind, _connection(rest)) if kind else []
-            found = [name for name in found if name not in given]
+        given = places[1:]
+        kind = _kind(command, len(given))
+        found = (names or _names)(kind, _connection(rest)) if kind else []
+        found = [name for name in found if name not in given]
     return [word for word in found if word.startswith(typed)]
 
 
@@ -82,19 +86,19 @@ def _flags(command: Command) -> list[str]:
     return [*own, *common, "--output", "--quiet", "--help"]
 
 
-def _positional(words: Sequence[str], options: Sequence[Option]) -> list[str]:
-    """Return the words that are neither options nor their values."""
+def _parsed(words: Sequence[str], options: Sequence[Option]) -> tuple[list[str], str]:
+    """Return the words that are neither options nor their values, and the option whose value comes next, or ""."""
     valued = {*COMMON}
     for option in options:
         if not str(option.keywords.get("action", "")).startswith("store_"):
             valued.update(option.flags)
-    found, skip = [], False
+    found, waiting = [], ""
     for word in words:
-        if skip or word.startswith("-"):
-            skip = not skip and word in valued
+        if waiting or word.startswith("-"):
+            waiting = word if not waiting and word in valued else ""
         else:
             found.append(word)
-    return found
+    return found, waiting
 
 
 def _kind(command: Command, place: int) -> str:

@@ -17,7 +17,7 @@ from .commands import COMMANDS
 from .shapes import Command, Option
 
 PROGRAM = "nodepoolctl"
-TABLE, JSON, ID = "table", "json", "id"
+OUTPUTS = TABLE, JSON, ID = "table", "json", "id"
 SHELLS = ("bash", "zsh", "fish")
 SSH = "ssh"
 SSH_FAILED = 255
@@ -148,7 +148,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "-o",
         "--output",
-        choices=(TABLE, JSON, ID),
+        choices=OUTPUTS,
         help="table (default), json: what the module returns, id: one per line",
     )
     group.add_argument("-q", "--quiet", action="store_true", help="no progress on standard error")

@@ -34,6 +34,12 @@ def names(kind, _connection):
         ("build ", ["debian-12"]),
         ("lease web small --exp", ["--expires"]),
         ("status --w", ["--width", "--watch"]),
+        ("list -o ", ["table", "json", "id"]),
+        ("-o j", ["json"]),
+        ("-c ", []),
+        ("list --provider ", []),
+        ("hold --comment ", []),
+        ("hold --comment --comment 00", ["0000000001", "0000000002"]),
     ],
 )
 def test_candidates(line, found):
