@@ -10,18 +10,38 @@ from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.passes import config_check
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.passes import preview as preview_module
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.passes.preview import preview
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig
 from tests.support.memory_zookeeper import MemorySession, MemoryStore
 from tests.support.virtual_time import VirtualInbox
 from tests.support.world import World, WorldOptions
 
 
+def options_of(world: World) -> WorldOptions:
+    """Return options for what runs once in the world."""
+    options = WorldOptions(config="nodepool.yaml")
+    object.__setattr__(options, "world", world)
+    return options
+
+
+def check_configuration(world: World, *, offline: bool = False) -> dict[str, Any]:
+    """Return what the check of the configuration finds."""
+    with mock.patch.object(config_check, "config_by_hand", config_of_world):
+        return config_check.check_config(options_of(world), offline=offline)
+
+
+def config_of_world(options: WorldOptions, *, check: bool) -> NodepoolConfig:
+    """Return the world's configuration in the place of what ``config_by_hand`` reads from files in check mode."""
+    assert check, "check mode tells what is wrong with the files"
+    return options.load()
+
+
 @contextmanager
 def check_mode(world: World) -> Iterator[Callable[[], dict[str, Any]]]:
     """A function that runs check mode and sees to it that ZooKeeper is not written."""
-    options = WorldOptions(config="nodepool.yaml")
-    object.__setattr__(options, "world", world)
+    options = options_of(world)
 
     def run() -> dict[str, Any]:
         before = world.keeper.writes
@@ -35,5 +55,5 @@ def check_mode(world: World) -> Iterator[Callable[[], dict[str, Any]]]:
     def inbox(_clock: Any) -> VirtualInbox:
         return VirtualInbox(world.agenda)
 
-    with mock.patch.object(preview_module, "Store", store), mock.patch.object(preview_module, "Inbox", inbox):
+    with mock.patch.multiple(preview_module, Store=store, Inbox=inbox, config_by_hand=config_of_world):
         yield run

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.passes.config_check import check_config
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import IMAGE_BUILD, META_PROVIDER, Image
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudRefused
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import (
@@ -20,10 +19,9 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.image impor
     Upload,
     UploadState,
 )
-from tests.support.check_mode import check_mode
+from tests.support.check_mode import check_configuration, check_mode
 from tests.support.world import (
     World,
-    WorldOptions,
     label,
     one_provider,
     provider_document,
@@ -69,13 +67,6 @@ def inactive(world: World, number: int, status: str = "deactivated") -> None:
     """It is there, and nova may not use it."""
     known = world.clouds["east"].own_images
     known[f"east-{number}"] = replace(known[f"east-{number}"], status=status)
-
-
-def check(world: World) -> dict[str, Any]:
-    """Check the configuration."""
-    options = WorldOptions(config="nodepool.yaml")
-    object.__setattr__(options, "world", world)
-    return check_config(options)
 
 
 def creates(world: World) -> list[float]:
@@ -339,16 +330,16 @@ def test_an_upload_that_is_not_active_is_named_by_check_mode_and_by_the_check_of
         request = world.request("small")
         seen = run()
         assert (seen["unusable"], [item["request"] for item in seen["plan"]["admit"]]) == ([], [request])
-        assert check(world)["unusable"] == [], "the older one serves"
-        for warnings in (seen["warnings"], check(world)["warnings"]):
+        assert check_configuration(world)["unusable"] == [], "the older one serves"
+        for warnings in (seen["warnings"], check_configuration(world)["warnings"]):
             (text,) = [text for text in warnings if f"is {status} (east-2)" in text]
             assert "until then, nodes boot from 'built-1'" in text
         inactive(world, 1, status)
         seen = run()
         assert [item["request"] for item in seen["plan"]["wait"]] == [request]
-        for text in (*seen["unusable"], *check(world)["unusable"]):
+        for text in (*seen["unusable"], *check_configuration(world)["unusable"]):
             assert f"is {status} (east-2): " in text and "east/main is not usable for label small: " in text
-        assert len(seen["unusable"]) == len(check(world)["unusable"]) == 1
+        assert len(seen["unusable"]) == len(check_configuration(world)["unusable"]) == 1
         world.start()
         world.run(60)
         assert world.state(request) == "requested"
@@ -360,10 +351,10 @@ def test_an_upload_that_is_gone_or_under_way_is_no_fault_of_the_configuration():
     with World(uploaded()) as world, check_mode(world) as run:
         upload(world, 1)
         inactive(world, 1, "saving")
-        assert check(world)["unusable"] == []
+        assert check_configuration(world)["unusable"] == []
         lose(world, 1)
         request = world.request("small")
         seen = run()
-        assert (seen["unusable"], check(world)["unusable"]) == ([], [])
+        assert (seen["unusable"], check_configuration(world)["unusable"]) == ([], [])
         assert [item["request"] for item in seen["plan"]["wait"]] == [request]
         assert "is no longer in the cloud of east/main" in seen["plan"]["wait"][0]["reason"]["text"]

@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.addresses import NetworkRoles
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.passes.config_check import check_config
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import (
     IMAGE_BUILD,
     META_PROVIDER,
@@ -28,9 +27,9 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.image impor
     Upload,
     UploadState,
 )
-from tests.support.check_mode import check_mode
+from tests.support.check_mode import check_configuration, check_mode
 from tests.support.effort import examples
-from tests.support.world import World, WorldOptions, provider_document, site
+from tests.support.world import World, provider_document, site
 
 WAIT, SERVE, REFUSE = "wait", "serve", "refuse"
 IDS = re.compile(r"\b[figsu]\d-id\b")
@@ -210,12 +209,6 @@ def verdict(result: dict[str, Any]) -> tuple[str, set[str]]:
     return (REFUSE if told else SERVE), candidates(told)
 
 
-def checked(world: World) -> dict[str, Any]:
-    options = WorldOptions(config="nodepool.yaml")
-    object.__setattr__(options, "world", world)
-    return check_config(options)
-
-
 def launched(world: World) -> tuple[str, set[str]]:
     """What becomes of a request; no server is created for one that is refused."""
     cycle = world.start()
@@ -246,7 +239,7 @@ def test_launcher_check_mode_and_the_check_of_the_configuration_agree(case):
     }
     with World(document(case), clouds={"east": clouds}) as world, check_mode(world) as run:
         fill(world, case)
-        result = checked(world)
+        result = check_configuration(world)
         seen, told = verdict(run()), verdict(result)
         outcome, ids = launched(world)
         assert seen[1] == told[1]

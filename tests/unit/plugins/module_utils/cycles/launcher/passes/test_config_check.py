@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.passes.config_check import check_config
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Flavor, Image, Network
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudRefused, ConfigError
-from tests.support.check_mode import check_mode
-from tests.support.world import World, WorldOptions, label, provider_document, site
+from tests.support.check_mode import check_configuration, check_mode
+from tests.support.world import World, label, provider_document, site
 
 NETWORK = "the cloud has no network named 'nonet'; it offers public: correct networks of the pool"
 KEY = "the cloud has no keypair named 'cj'; it offers ci: correct key-name of the label"
@@ -82,7 +81,7 @@ AMBIGUOUS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
 @pytest.mark.parametrize(("wrong", "cloud", "said"), AMBIGUOUS)
 def test_a_name_that_means_several_things_is_refused_by_all_alike_before_a_create(wrong, cloud, said):
     with World(document(wrong), clouds={"east": cloud}) as world, check_mode(world) as run:
-        for told in (run()["unusable"], check(world)["unusable"]):
+        for told in (run()["unusable"], check_configuration(world)["unusable"]):
             (text,) = [text for text in told if said in text]
             assert text.startswith("east/main is not usable for label small: ")
         cycle = world.start()
@@ -96,7 +95,7 @@ def test_a_name_that_means_several_things_is_refused_by_all_alike_before_a_creat
 def test_an_old_image_that_was_deactivated_does_not_stand_in_the_way_of_the_new_one():
     images = (Image("old", "debian", "deactivated"), Image("new", "debian", "active"))
     with World(document(pool()), clouds={"east": {"images": images}}) as world, check_mode(world) as run:
-        assert run()["unusable"] == check(world)["unusable"] == []
+        assert run()["unusable"] == check_configuration(world)["unusable"] == []
         world.start()
         request = world.request("small")
         assert world.run(120, until=partial(done, world, request))
@@ -117,16 +116,10 @@ def done(world: World, request: str) -> bool:
     return world.state(request) == "fulfilled"
 
 
-def check(world: World, *, offline: bool = False) -> dict[str, Any]:
-    options = WorldOptions(config="nodepool.yaml")
-    object.__setattr__(options, "world", world)
-    return check_config(options, offline=offline)
-
-
 @pytest.mark.parametrize(("wrong", "said"), CASES)
 def test_what_a_label_asks_for_and_cannot_have_is_told_though_nobody_waits(wrong, said):
     with World(document(wrong), quota={"east": {"ram": 8000}}) as world, check_mode(world) as run:
-        for told in (run()["unusable"], check(world)["unusable"]):
+        for told in (run()["unusable"], check_configuration(world)["unusable"]):
             (text,) = [text for text in told if said in text]
             assert text.startswith("east/main is not usable for label small: ")
 
@@ -139,7 +132,7 @@ def test_limits_that_are_not_told_stop_only_pools_without_limits_of_their_own(ow
     with World(document(pool(networks=["nonet"], **own))) as world:
         refusal = CloudRefused("provider east: GET /limits was answered with 403", call="GET /limits", status=403)
         world.fault("east", "GET /limits", error=lambda: refusal)
-        told = check(world)
+        told = check_configuration(world)
         assert told["providers"]["east"]["reached"] is usable
         assert any(NETWORK in text for text in told["unusable"]) is usable
         assert any("ignore-provider-quota" in text for text in told["unusable"]) is not usable
@@ -152,7 +145,7 @@ def test_of_two_pools_the_one_without_a_limit_of_its_own_is_told():
     with World({**both, "labels": [*both["labels"], {"name": "free"}]}) as world:
         refusal = CloudRefused("provider east: GET /limits was answered with 403", call="GET /limits", status=403)
         world.fault("east", "GET /limits", error=lambda: refusal)
-        (told,) = check(world)["unusable"]
+        (told,) = check_configuration(world)["unusable"]
         assert told.startswith("east/free is not usable for label free: ") and "ignore-provider-quota" in told
 
 
@@ -163,24 +156,26 @@ def test_what_is_right_is_not_objected_to():
         **{"security-groups": ["web"], "availability-zones": ["az2"]},
     )
     with World(document(good)) as world, check_mode(world) as run:
-        assert run()["unusable"] == check(world)["unusable"] == []
+        assert run()["unusable"] == check_configuration(world)["unusable"] == []
 
 
 def test_one_thing_of_a_pool_is_told_once_for_all_its_labels():
     with World(document(pool(label("small"), label("medium", "medium"), networks=["nonet"]))) as world:
-        assert check(world)["unusable"] == [f"east/main is not usable for labels small, medium: {NETWORK}"]
+        assert check_configuration(world)["unusable"] == [
+            f"east/main is not usable for labels small, medium: {NETWORK}"
+        ]
 
 
 def test_a_pool_without_servers_is_left_out():
     with World(document(pool(networks=["nonet"], **{"max-servers": 0}))) as world, check_mode(world) as run:
-        assert run()["unusable"] == check(world)["unusable"] == []
+        assert run()["unusable"] == check_configuration(world)["unusable"] == []
 
 
 def test_what_a_cloud_does_not_show_is_not_held_against_anybody():
     refused = CloudRefused("GET /os-keypairs was answered with 403", status=403)
     with World(document(pool(label("small", **{"key-name": "cj"})))) as world, check_mode(world) as run:
         world.fault("east", "GET /os-keypairs", error=lambda: refused)
-        result = check(world)
+        result = check_configuration(world)
         assert (result["unusable"], result["unchecked"]) == ([], [str(refused)])
         assert run()["unusable"] == []
 
@@ -188,7 +183,7 @@ def test_what_a_cloud_does_not_show_is_not_held_against_anybody():
 def test_offline_asks_nobody():
     with World(document(pool(networks=["nonet"]))) as world:
         world.log_in_by("east", "")
-        result = check(world, offline=True)
+        result = check_configuration(world, offline=True)
         assert (result["providers"], result["unusable"], result["labels"]) == ({}, [], 1)
 
 
@@ -196,7 +191,7 @@ def test_a_broken_file_is_told_whole():
     with World(document(pool())) as world:
         world.spoil("one", "two")
         with pytest.raises(ConfigError) as caught:
-            check(world, offline=True)
+            check_configuration(world, offline=True)
     assert caught.value.problems == ["one", "two"]
 
 
@@ -257,5 +252,5 @@ def test_what_may_be_among_the_items_that_cannot_be_read_was_not_checked():
     text = "GET /flavors/detail: 1 of 3 flavors cannot be read and are ignored (vcpus is missing)"
     with World(document(pool(label("small", "huge"), networks=["public"]))) as world:
         world.clouds["east"].remarks["GET /flavors/detail"] = text
-        told = check(world)
+        told = check_configuration(world)
         assert (told["unusable"], told["unchecked"]) == ([], [text])
