@@ -68,6 +68,9 @@ def prepare(wish: QuickstartWish, *, preview: bool = False, say: Say = lambda li
         find_way(wish.zookeeper_home, wish.zookeeper_way)  # an error before anything is made
     if wish.public_key:
         named_key(wish.public_key)  # likewise an error before a security group is made
+    if not kept:
+        then = "after an interruption run this again, or -e state=absent removes all"
+        say(f"all that is made is noted in {wish.folder}: {then}")
     plan = None if kept else decide(wish, notes, say=say)
     notes.write()  # only now: a mistyped cloud or an ambiguous choice leaves nothing behind
     key = _key(wish, notes)
