@@ -86,6 +86,7 @@ ALERT_OF_CAUSE = {
     "gate-rejected": "NodepoolGateRejected",
     "gate-inconclusive": "NodepoolGateInconclusive",
     "gate-flaky": "NodepoolGateFlaky",
+    "gate-held": "NodepoolNeedsAttention",
     "clock": "NodepoolNeedsAttention",
     "metrics": "NodepoolNeedsAttention",
     "no-standby": "NodepoolNoStandby",

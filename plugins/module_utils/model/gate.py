@@ -37,6 +37,8 @@ LOGS = "gates"
 """Folder of the logs, in build-log-dir."""
 _LOG_NUMBER = re.compile(r"-(\d{1,5})\.log\Z")
 MOST_RESULTS = 20
+MOST_VOID = 5
+"""Runs that say nothing about a build whose logs are kept."""
 LONGEST_REASON = 500
 LONGEST_NOTE = 1500
 
@@ -80,12 +82,13 @@ class GateRecord(Stored):
     :ivar token: what the request carries, stored before it is made.
     :ivar first: the request goes before those of all others.
     :ivar round: number of the present round; *not_before*: when it begins.
+    :ivar void: the latest runs of the playbook that say nothing about the build, for their logs.
     :ivar outcome: PASSED, REJECTED or PROMOTED; "" while it is not decided.
     :ivar overdue: the deadline is over, and that was told.
     :ivar note: what it waits for, or why it was decided, in words.
     """
 
-    READERS: ClassVar[Mapping[str, Callable[[Any], Any]]] = {"results": _results}
+    READERS: ClassVar[Mapping[str, Callable[[Any], Any]]] = {"results": _results, "void": _results}
 
     build: str
     upload: str
@@ -98,6 +101,7 @@ class GateRecord(Stored):
     round: int = 0
     not_before: float = 0.0
     results: tuple[GateResult, ...] = field(default=())
+    void: tuple[GateResult, ...] = field(default=())
     outcome: str = ""
     overdue: bool = False
     note: str = ""
@@ -127,13 +131,31 @@ class GateRecord(Stored):
     @property
     def log_number(self) -> int:
         """The number of the log that shows best why it did not just pass; 0 if there is none."""
-        found = [(not result.passed, match) for result in self.results if (match := _LOG_NUMBER.search(result.log))]
-        return max(((failed, int(match[1])) for failed, match in found), default=(False, 0))[1]
+        undecided = not self.outcome
+        found = [(not one.passed, _log_number(one)) for one in self.results]
+        found += [(undecided, _log_number(one)) for one in self.void]
+        return max(((failed, number) for failed, number in found if number), default=(False, 0))[1]
+
+    @property
+    def next_log(self) -> int:
+        """A number for the log of the next run: that of no log which is kept."""
+        return 1 + max((_log_number(one) for one in (*self.results, *self.void)), default=0)
+
+    def logs(self) -> set[str]:
+        """Return the paths of the logs that it names."""
+        return {one.log for one in (*self.results, *self.void) if one.log}
 
     def with_result(self, result: GateResult) -> GateRecord:
         """Return the record after a node has been tested; its request is over."""
-        new = replace(result, round=self.round, reason=bounded(result.reason, LONGEST_REASON))
-        return replace(self, results=(*self.results, new)[-MOST_RESULTS:], request="", token="", kind="")
+        results = (*self.results, self._of_now(result))[-MOST_RESULTS:]
+        return replace(self, results=results, request="", token="", kind="")
+
+    def with_void(self, result: GateResult) -> GateRecord:
+        """Return the record after a run that says nothing about the build."""
+        return replace(self, void=(*self.void, self._of_now(result))[-MOST_VOID:])
+
+    def _of_now(self, result: GateResult) -> GateResult:
+        return replace(result, round=self.round, reason=bounded(result.reason, LONGEST_REASON))
 
     def asking(self, kind: str, token: str, *, first: bool) -> GateRecord:
         """Return the record before a node is requested."""
@@ -149,6 +171,11 @@ class GateRecord(Stored):
         return replace(
             self, outcome=outcome, note=bounded(note, LONGEST_NOTE), request="", token="", kind="", not_before=0.0
         )
+
+
+def _log_number(result: GateResult) -> int:
+    match = _LOG_NUMBER.search(result.log)
+    return int(match[1]) if match else 0
 
 
 def log_name(image: str, build: str, provider: str, upload: str, number: int) -> str:

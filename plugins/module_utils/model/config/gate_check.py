@@ -10,7 +10,9 @@ from typing import Any
 
 from .drivers import OURS
 from .inheritance import lineage
+from .launch_settings import Probe
 from .messages import suggestion
+from .options import options_of
 from .problems import Path, Problem, shown
 
 WITHOUT_SSH = frozenset({"winrm", "psrp", "httpapi"})
@@ -75,16 +77,45 @@ def _placed(section: dict[str, Any], path: Path, key: str) -> Iterator[tuple[Pat
 
 
 def check_probes(settings: Any, main: Any) -> Iterator[Problem]:
-    """Yield a problem for each probe that would log in where no login is possible, once.
+    """Yield a problem for each probe that would log in where no login is possible, and for one with time for one try.
 
     :param main: data of nodepool.yaml; None if it cannot be read, then nothing is compared.
     """
     if not isinstance(settings, dict) or not isinstance(main, dict):
         return
+    yield from (problem for path, probe in _written(settings) for problem in _rare(path, probe))
     told: dict[Path, str] = {}
     for found, sentence in _unfit(settings, main):
         told.setdefault((*found, "command"), sentence)
     yield from (Problem(path, sentence) for path, sentence in told.items())
+
+
+def _written(settings: dict[str, Any]) -> Iterator[Found]:
+    """Yield the probes as they are written, with their places."""
+    entries = [*_label_entries(settings), *_placed(settings, (), "diskimages")]
+    for at_provider, provider in _placed(settings, (), "providers"):
+        entries += _placed(provider, at_provider, "cloud-images")
+    for path, entry in entries:
+        if isinstance(probe := entry.get("probe"), dict):
+            yield (*path, "probe"), probe
+
+
+def _rare(path: Path, probe: Entry) -> Iterator[Problem]:
+    """Yield a problem if the time is over before a second attempt could begin."""
+    pause, limit = _seconds_of(probe, "interval"), _seconds_of(probe, "timeout")
+    if pause > limit:
+        yield Problem(
+            (*path, "interval" if probe.get("interval") is not None else "timeout"),
+            f"allows one attempt only, because timeout ({limit} s) is over before interval ({pause} s): make timeout"
+            " longer, or interval shorter",
+            "warning",
+        )
+
+
+def _seconds_of(probe: Entry, name: str) -> int:
+    option = options_of(Probe)[name]
+    value = probe.get(option.key or name)
+    return value if isinstance(value, int) and not isinstance(value, bool) else int(option.default)
 
 
 def _problems(gate: dict[str, Any], image: str, main: dict[str, Any], path: Path) -> Iterator[Problem]:

@@ -20,6 +20,7 @@ from ...model.owner import CLOUD
 from ...model.request import RequestState
 from .build_figures import figures_of_failures
 from .causes import BAD, CAUSES, UNTOLD, aside, row_about
+from .gate_rows import held_canaries
 from .leak_rows import leak_rows, undeletable
 from .providers import PROVIDERS
 from .request_troubles import request_troubles, with_requests
@@ -60,7 +61,7 @@ def attention(
         *_of_files(reading, file_problems),
         *_of_clocks(reading),
         *_of_metrics(reading),
-        *_of_providers(reading, rows_of.providers, rows_of.requests, undeletable(leak_rows(reading, now))),
+        *_of_providers(reading, now, rows_of.providers, rows_of.requests, undeletable(leak_rows(reading, now))),
         *_wasted(reading, rows_of.providers, now),
         *_of_labels(rows_of.labels, rows_of.providers),
         *_of_images(rows_of.images),
@@ -107,7 +108,16 @@ def _of_metrics(reading: TreeReading) -> Iterator[dict[str, Any]]:
         yield row_about("metrics", host, told, subject=host)
 
 
-def _of_providers(reading: TreeReading, providers: Rows, requests: Rows, leaks: Rows) -> Iterator[dict[str, Any]]:
+def _held(reading: TreeReading, provider: str, now: float) -> Iterator[dict[str, Any]]:
+    """Yield the canaries that are held: where the project is full, everybody waits for their room."""
+    for node_id, image, why, left in held_canaries(reading, provider, now):
+        told = f"canary {node_id} of {image} is held for a person and takes room{f': {why}' if why else ''}"
+        yield row_about("gate-held", provider, told, ends_in=left, provider=provider, subject=node_id)
+
+
+def _of_providers(
+    reading: TreeReading, now: float, providers: Rows, requests: Rows, leaks: Rows
+) -> Iterator[dict[str, Any]]:
     for row in providers:
         name = row["name"]
         if row["by_commands"]:
@@ -127,6 +137,8 @@ def _of_providers(reading: TreeReading, providers: Rows, requests: Rows, leaks: 
             told = f"{row['failed_calls']} of {amount(row['calls'], 'call')} of the last hour failed"
             share = round(100 * row["failed_calls"] / row["calls"])
             yield row_about("flapping", name, f"{told} ({share} %)", provider=name, owner=CLOUD)
+        if row["nodes"].get(NodeState.HOLD):
+            yield from _held(reading, name, now)
         for pool in row["pools"]:
             for freeze in pool["freezes"]:
                 told = f"frozen after a refused create ({freeze['resource']}): {freeze['text'] or UNTOLD}"

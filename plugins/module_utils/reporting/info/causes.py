@@ -94,6 +94,12 @@ CAUSES: Mapping[str, Cause] = {
         _IMAGES,
         "Tests of new images",
     ),
+    "gate-held": Cause(
+        WARN,
+        "log in and look, and release it as soon as you have seen enough; hold-failed of the gate limits how long",
+        ("nodepoolctl", "unhold", "{subject}"),
+        "Tests of new images",
+    ),
     "clock": Cause(
         WARN,
         "synchronize the clock of that host",

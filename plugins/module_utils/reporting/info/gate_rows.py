@@ -5,15 +5,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from ...clients.zookeeper.link import paths
 from ...clients.zookeeper.tree_reading import Found, TreeReading
+from ...model.config.gate_settings import CANARY_PREFIX
+from ...model.documents import whole, words
 from ...model.gate import FLAKY, INCONCLUSIVE, LOGS, REJECTED, GateRecord, log_name
 from ...model.launch_counts import SHORT
+from ...model.node import NodeState
 from ...model.own_tree import GATES as GATES_PART
 from ...model.stored import BadDocument
-from .fields import age
+from .fields import Fields, age
 
 GATES = paths.own(GATES_PART)
 ROOTS = (GATES,)
@@ -32,7 +36,7 @@ def gate_row(reading: TreeReading, provider: str, image: str, now: float) -> dic
     record = gate_record(reading, provider, image)
     if record is None:
         return None
-    at = record.results[-1].at if record.results else record.since
+    at = max((one.at for one in (*record.results[-1:], *record.void[-1:])), default=record.since)
     return {
         "build_id": record.build,
         "state": record.state,
@@ -52,6 +56,27 @@ def gate_sentence(reading: TreeReading, provider: str, image: str) -> str:
     name = log_name(image, record.build, provider, record.upload, number)
     log = f"; its log on the builder: {LOGS}/{name} in build-log-dir" if number else ""
     return (f"{told}: {record.note}" if record.note else told) + log
+
+
+def held_canaries(reading: TreeReading, provider: str, now: float) -> Iterator[tuple[str, str, str, float | None]]:
+    """Yield the canaries that are held for a person at a provider: id of the node, image, why, and seconds left."""
+    for held in reading.facts(paths.NODES, _held):
+        if held is not None and held[0] == provider:
+            _provider, node_id, image, why, until = held
+            yield node_id, image, why, round(until - now, 1) if until is not None else None
+
+
+def _held(found: Found) -> tuple[str, str, str, str, float | None] | None:
+    document, fields = found.document, Fields(found.document)
+    if document.get("state") != NodeState.HOLD:
+        return None
+    labels = [label for label in fields.read("type", words) or () if label.startswith(CANARY_PREFIX)]
+    if not labels:
+        return None
+    seconds, since = whole(document.get("hold_expiration")), fields.moment("state_time")
+    until = since + seconds if since is not None and seconds is not None and seconds > 0 else None
+    provider, why = (fields.read(key) or "" for key in ("provider", "comment"))
+    return provider, found.name, labels[0].removeprefix(CANARY_PREFIX), why, until
 
 
 def _record(found: Found) -> GateRecord | None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
@@ -47,10 +48,13 @@ def remove_logs(config: NodepoolConfig, image: str, builds: Collection[str]) -> 
     for name in names:
         match = _LOG.fullmatch(name)
         if match and match[1] == image and is_build_id(match[2]) and match[2] not in builds:
-            try:
-                os.unlink(os.path.join(folder, name))
-            except OSError:
-                continue
+            remove_log(os.path.join(folder, name))
+
+
+def remove_log(path: str) -> None:
+    """Remove a log. What cannot be removed stays."""
+    with contextlib.suppress(OSError):
+        os.unlink(path)
 
 
 def playbook_for(

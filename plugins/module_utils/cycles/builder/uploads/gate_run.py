@@ -8,6 +8,7 @@ The caller holds the upload's lock. Each step is stored before it is made, so th
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 
 from ....clients.openstack.cloud_client import CloudClient
@@ -23,7 +24,7 @@ from ....model.gate import CANARY, PASSED, PROMOTED, REJECTED, GateRecord, GateR
 from ....model.image import Upload, build_of_path
 from ....model.lines import Line, Subject, Trouble, span
 from .gate_nodes import GateNodes, Refused, TakenNode, Waiting
-from .gate_playbook import edition, log_path, playbook_for, remove_logs
+from .gate_playbook import edition, log_path, playbook_for, remove_log, remove_logs
 from .kept_contents import KeptContents
 from .upload_claim import UploadClaim
 from .upload_resources import UploadResources
@@ -107,7 +108,7 @@ class Gate:
         if isinstance(step, Launch):
             return self._test(record, step.kind, gate, now)
         if isinstance(step, Decide):
-            return self._ended(record, step.outcome, step.why)
+            return self._decided(record, step, now)
         if isinstance(step, Pause):
             self._rest(record)
             # A person may let the next round begin at once.
@@ -115,13 +116,22 @@ class Gate:
             return there if there is not None and there.is_of(self.upload) else record
         return self._told(record, step, now)
 
-    def _told(self, record: GateRecord, step: Inconclusive | Overdue, now: float) -> GateRecord:
+    def _decided(self, record: GateRecord, step: Decide, now: float) -> GateRecord:
+        """End the test, unless nothing can be made of the image any more: it may have changed since its last launch."""
+        problem = self._image_problem() if step.outcome != REJECTED else ""
+        if problem and step.outcome == PASSED:
+            return self._told(record, inconclusive(record, f"{step.why}, but its image {problem}"), now)
+        return self._ended(record, step.outcome, step.why)
+
+    def _told(
+        self, record: GateRecord, step: Inconclusive | Overdue, now: float, *, former: GateRecord | None = None
+    ) -> GateRecord:
         """Note and tell that there is no decision yet."""
         if isinstance(step, Overdue):
             self._say(f"{step.why}: nodes come from the image in use, the test goes on", Trouble)
             return self._saved(replace(record, overdue=True))
         self._say(f"inconclusive, nothing is rejected, again in {span(step.seconds)}: {step.why}", Trouble)
-        return self._saved(record.next_round(now + step.seconds, f"inconclusive: {step.why}"))
+        return self._saved(record.next_round(now + step.seconds, f"inconclusive: {step.why}"), former)
 
     def _test(self, record: GateRecord, kind: str, gate: GateSettings, now: float) -> GateRecord:
         """Get a node; when there is one, run the playbook on it."""
@@ -154,7 +164,7 @@ class Gate:
             self._nodes().give_back(taken)
             why = f"node {node.id} was made from a different image than requested: its launcher does not know the gate"
             return self._told(record, inconclusive(record, why), self.resources.clock())
-        log = log_path(config, self.upload, len(record.results) + 1)
+        log = log_path(config, self.upload, record.next_log)
         self._say(f"the gate's playbook runs on {kind} node {node.id}")
         held_for, why, tested_by = 0.0, "", edition(gate, config)
         try:
@@ -170,45 +180,66 @@ class Gate:
         if end.unkept:
             self._say(f"the log of the playbook cannot be kept: {end.unkept}", Trouble)
         self._leave_if_stopped()
+        kept = log if not end.unkept and os.path.exists(log) else ""
+        result = GateResult(kind, end.passed, end.reason, kept, node.id, self.resources.clock(), playbook=tested_by)
         if end.ours:
-            return self._told(record, inconclusive(record, end.reason), self.resources.clock())
+            return self._void(record, result, end.reason)
         if not end.passed and not self._had(taken):
             return self._saved(replace(record, request="", token="", kind=""))
-        kept = "" if end.unkept else log
-        return self._noted(record, GateResult(kind, end.passed, end.reason, kept, node.id, playbook=tested_by))
+        return self._noted(record, result)
+
+    def _void(self, record: GateRecord, result: GateResult, why: str) -> GateRecord:
+        """Note a run that says nothing about the build: its log shows people why."""
+        without = record.with_void(result)
+        return self._told(without, inconclusive(record, why), result.at, former=record)
 
     def _had(self, taken: TakenNode) -> bool:
         """Return True if the session that took the node still exists; else its launcher may have deleted it."""
         return taken.held.generation == self.resources.store.generation
 
     def _noted(self, record: GateRecord, result: GateResult) -> GateRecord:
-        at = self.resources.clock()
+        result = replace(result, at=self.resources.clock())
         if not result.passed:
             # No node can be made of an upload whose record or image somebody has deleted meanwhile.
             self.claim.keep()
             lack = self._lack_of_image() if result.kind == CANARY else ""
             if lack:
-                return self._told(record, inconclusive(record, f"{lack}; the canary failed: {result.reason}"), at)
+                return self._void(record, result, f"{lack}; the canary failed: {result.reason}")
         told = "passed" if result.passed else f"failed: {result.reason}"
         self._say(f"{result.kind} {told}", Line if result.passed else Trouble)
-        return self._saved(record.with_result(replace(result, at=at)))
+        return self._saved(record.with_result(result), record)
 
     def _lack_of_image(self) -> str:
         """Return why what became of a canary says nothing about its image; "" if the image is as it was.
 
         :raises CloudImageBroken: it must be uploaded again.
         """
+        try:
+            problem = self._image_problem(sure=True)
+        except CloudImageBroken:
+            raise
+        except CloudError as error:
+            return f"it is unknown whether its image is still in the cloud: {error}"
+        return f"its image {problem}" if problem else ""
+
+    def _image_problem(self, *, sure: bool = False) -> str:
+        """Ask glance about the image; return why no server is made of it now, "" if one can be.
+
+        :param sure: raise the error of a call that fails; otherwise it proves nothing, and "" is returned.
+        :raises CloudImageBroken: it must be uploaded again.
+        :raises CloudError: glance does not say.
+        """
         upload = self.upload
         try:
             image = self.client.images.get(upload.external_id or "")
-        except CloudError as error:
-            return f"it is unknown whether its image is still in the cloud: {error}"
-        problem = upload_problem(image)
-        if problem is None:
+        except CloudError:
+            if sure:
+                raise
             return ""
-        if image is None or image.status != DEACTIVATED:
+        problem = upload_problem(image) or ""
+        if problem and (image is None or image.status != DEACTIVATED):
             raise CloudImageBroken(f"image {upload.external_id} {problem}", provider=upload.provider)
-        return f"its image {problem}"
+        return problem
 
     def _ended(self, record: GateRecord, outcome: str, why: str) -> GateRecord:
         self._nodes().drop(record)
@@ -266,8 +297,11 @@ class Gate:
     def _nodes(self) -> GateNodes:
         return GateNodes(self.resources.store, self.upload, self._save, self.resources.clock)
 
-    def _saved(self, record: GateRecord) -> GateRecord:
+    def _saved(self, record: GateRecord, former: GateRecord | None = None) -> GateRecord:
+        """Store the record; the logs that only the *former* one named are removed."""
         self._save(record)
+        for log in former.logs() - record.logs() if former is not None else ():
+            remove_log(log)
         return record
 
     def _save(self, record: GateRecord) -> None:

@@ -14,6 +14,8 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.gate import
     CANARY,
     CONTROL,
     MOST_RESULTS,
+    MOST_VOID,
+    PASSED,
     GateRecord,
     GateResult,
 )
@@ -53,3 +55,26 @@ def test_it_is_that_of_one_upload():
 def test_what_cannot_be_used_is_refused(odd: dict[str, Any]):
     with pytest.raises(BadDocument):
         GateRecord.from_document(odd)
+
+
+def test_logs_of_runs_that_say_nothing_are_kept_apart_and_no_number_is_used_twice() -> None:
+    record = GateRecord("b", "0000000001")
+    assert record.next_log == 1
+    for _unused in range(MOST_VOID + 2):
+        record = record.with_void(GateResult(CANARY, False, "a wrong key", f"/logs/x-{record.next_log}.log"))
+        record = record.next_round(9.0, "inconclusive")
+    assert [one.log for one in record.void] == [f"/logs/x-{number}.log" for number in range(3, MOST_VOID + 3)]
+    assert (record.results, record.of_round(), record.log_number) == ((), (), MOST_VOID + 2)
+    assert GateRecord.from_document(json.loads(json.dumps(record.document()))) == record
+    record = record.with_result(GateResult(CANARY, True, log=f"/logs/x-{record.next_log}.log"))
+    assert record.log_number == MOST_VOID + 2, "it is not decided"
+    record = record.ended(PASSED, "")
+    assert (record.log_number, record.next_log) == (MOST_VOID + 3, MOST_VOID + 4)
+    assert record.state == PASSED and len(record.logs()) == MOST_VOID + 1
+
+
+def test_the_number_of_a_log_is_above_all_that_are_kept() -> None:
+    record = GateRecord("b", "0000000001")
+    for _unused in range(MOST_RESULTS + 3):
+        record = record.with_result(GateResult(CANARY, False, log=f"/logs/x-{record.next_log}.log"))
+    assert record.next_log == MOST_RESULTS + 4 and len(record.logs()) == MOST_RESULTS

@@ -58,6 +58,24 @@ def test_the_probe_that_counts_is_looked_at() -> None:
     parse(valid_document(), settings_text=yaml.safe_dump(own))
 
 
+@pytest.mark.parametrize("of", ["pool", "label", "cloud-image", "diskimage"])
+@pytest.mark.parametrize(
+    ("times", "key"),
+    [({"timeout": 10, "interval": 11}, "interval"), ({"interval": 301}, "interval"), ({"timeout": 4}, "timeout")],
+)
+def test_a_probe_that_has_time_for_one_attempt_is_told(of: str, times: dict[str, int], key: str) -> None:
+    (found,) = [
+        text
+        for text in parse(valid_document(), settings_text=settings({"port": 22, **times}, of)).warnings
+        if "one attempt only" in text
+    ]
+    assert f".probe.{key}: allows one attempt only, because timeout (" in found
+    assert found.endswith(": make timeout longer, or interval shorter")
+    for fine in ({"port": 22}, {"port": 22, "timeout": 10, "interval": 10}):
+        warnings = parse(valid_document(), settings_text=settings(fine, of)).warnings
+        assert not [text for text in warnings if "one attempt" in text]
+
+
 @pytest.mark.parametrize("odd", [None, 3, [], {"labels": 3}, {"providers": [None, {"name": 3, "pools": [3]}]}])
 def test_data_of_any_form_is_no_trouble(odd: Any) -> None:
     mine = {"labels": [{"name": "large", "probe": 3}, 3], "diskimages": 3, "providers": [{"cloud-images": [3]}]}

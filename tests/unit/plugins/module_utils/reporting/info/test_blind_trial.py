@@ -259,6 +259,24 @@ TRIAL = {
         "nodepoolctl images",
         gate({"outcome": "passed", "note": "DNS of the site", "results": [_FAILED, {**_FAILED, "passed": True}]}),
     ),
+    "a canary that failed is held for a person": Trouble(
+        "gate-held",
+        ("cloud-fra", "canary 0000000900 of debian-12 is held for a person and takes room: no DNS"),
+        "release it as soon as you have seen enough",
+        "nodepoolctl unhold 0000000900",
+        {
+            f"{paths.NODES}/0000000900": {
+                "state": "hold",
+                "state_time": NOW - 600,
+                "provider": "cloud-fra",
+                "pool": "main",
+                "type": ["stackci-canary-debian-12"],
+                "hold_job": "gate of debian-12",
+                "hold_expiration": 7200,
+                "comment": "no DNS",
+            }
+        },
+    ),
     "the clock of a launcher is wrong": Trouble(
         "clock",
         ("launcher1", "the clock of launcher1 is 1 h 2 min behind that of ZooKeeper"),
