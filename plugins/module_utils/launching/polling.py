@@ -191,7 +191,7 @@ def patient_due(ages: Sequence[float], age_of_list: float, times: Times) -> floa
 def trial_due(ages: Sequence[float], age_of_list: float) -> float:
     """Return the seconds until the next reading for servers that may fail at once, each *ages* seconds old."""
     young = [age for age in ages if age <= TRIAL_OVER]
-    return max(TRIAL_FIRST, TRIAL_SHARE * min(young)) - min(age_of_list, min(young)) if young else float("inf")
+    return max(TRIAL_FIRST, TRIAL_SHARE * min(young)) - min(age_of_list, *young) if young else float("inf")
 
 
 def unclear_due(age_of_list: float) -> float:
