@@ -30,6 +30,7 @@ def test_a_launch_is_heard_of(site: Site, listener: Listener):
     lines = listener.heard()
     assert "nodepool.launch.ready:1|c" in lines
     assert "nodepool.launch.provider.one.ready:1|c" in lines
+    assert "nodepool.launch.image.debian-12.ready:1|c" in lines
     assert any(line.startswith("nodepool.launch.ready:") and line.endswith("|ms") for line in lines)
     assert "nodepool.nodes.in-use:0|g" in lines
     assert any(line.startswith("nodepool.provider.one.pool.main.addressable_requests:") for line in lines)
