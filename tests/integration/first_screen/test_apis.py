@@ -85,12 +85,15 @@ def glance_alone_is_away(site: Site) -> None:
     away(site, *GLANCE)
 
 
-def cinder_alone_is_away(site: Site) -> None:
-    away(site, *CINDER)
-
-
-def of_volumes(site: Site) -> None:
+def of_volumes_without_cinder(site: Site) -> None:
+    """It is asked for limits alone: away from the beginning, so that no request is served by those of a moment ago."""
     site.configure(provider("one", pool("main", label("small", boot_from_volume=True, volume_size=10))))
+    for kind in CINDER:
+        site.cloud.fault(kind, "status", status=503)
+
+
+def cinder_alone_is_away(site: Site) -> None:
+    site.requestor.ask("small")
 
 
 def some_calls_have_failed(site: Site) -> None:
@@ -120,7 +123,9 @@ TROUBLES: dict[Callable[[Site], None], Trouble] = {
     ),
     neutron_alone_is_away: Trouble(("neutron", "503", "[owner: cloud]"), "tell the operators of the cloud"),
     glance_alone_is_away: Trouble(("glance", "503", "[owner: cloud]"), "tell the operators of the cloud"),
-    cinder_alone_is_away: Trouble(("cinder", "503", "[owner: cloud]"), "tell the operators", begin=of_volumes),
+    cinder_alone_is_away: Trouble(
+        ("cinder", "503", "[owner: cloud]"), "tell the operators", begin=of_volumes_without_cinder
+    ),
     some_calls_have_failed: Trouble(("one", "of the last hour failed"), "show the operators of the cloud which calls"),
 }
 

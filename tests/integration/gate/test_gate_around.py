@@ -42,7 +42,7 @@ def test_an_image_that_is_deleted_while_the_playbook_runs_is_uploaded_again(gate
     write(gated, "touch FOLDER/began; while test ! -e FOLDER/over; do sleep 0.2; done")
     build = gated.build()
     with gated.site.stay(duration=2 * SECONDS), gated.builder.stay(duration=2 * SECONDS) as cycle:
-        eventually(lambda: (gated.folder / "began").exists(), SECONDS)
+        eventually((gated.folder / "began").exists, SECONDS)
         (gone,) = gated.builder.in_cloud()
         options = gated.builder.options()
         assert options.client(options.load().providers["one"]).images.delete(gone)
