@@ -392,19 +392,17 @@ class World:
 
     def give_back(self, node_ids: list[str]) -> None:
         """Used, and unlocked."""
-        for node_id in node_ids:
-            node = self.store.nodes.read(node_id)
-            assert node is not None, f"{node_id} vanished while it was in use"
-            node.set_state(NodeState.USED, self.agenda.now)
-            self.store.nodes.write(node)
-            self._held.pop(node_id).release()
+        self._leave(node_ids, NodeState.USED)
 
     def keep(self, node_ids: list[str]) -> None:
         """What Zuul does with used nodes that somebody wants to look at: hold, and unlocked."""
+        self._leave(node_ids, NodeState.HOLD)
+
+    def _leave(self, node_ids: list[str], state: str) -> None:
         for node_id in node_ids:
             node = self.store.nodes.read(node_id)
             assert node is not None, f"{node_id} vanished while it was in use"
-            node.set_state(NodeState.HOLD, self.agenda.now)
+            node.set_state(state, self.agenda.now)
             self.store.nodes.write(node)
             self._held.pop(node_id).release()
 

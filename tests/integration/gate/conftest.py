@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import getpass
+import json
 import subprocess
 import uuid
 from collections import deque
@@ -68,10 +69,15 @@ class GatedSite:
         text = yaml.safe_dump({"diskimages": entries, "labels": labels})
         (self.folder / "nodepool-settings.yaml").write_text(text, encoding="utf-8")
 
+    def commands(self, *tasks: str, before: str = "") -> None:
+        """Replace the playbook by one with these commands; FOLDER stands for the folder."""
+        listed = "".join(f"    - ansible.builtin.raw: {json.dumps(task)}\n" for task in tasks)
+        text = f"- hosts: all\n  gather_facts: false\n{before}  tasks:\n{listed}"
+        (self.folder / "smoke.yml").write_text(text.replace("FOLDER", str(self.folder)), encoding="utf-8")
+
     def slow_down(self) -> None:
         """From now on the playbook takes long."""
-        slow = "- hosts: all\n  gather_facts: false\n  tasks:\n    - raw: sleep 30\n"
-        (self.folder / "smoke.yml").write_text(slow, encoding="utf-8")
+        self.commands("sleep 30")
 
     def _taker(self, name: str, launch: dict[str, Any]) -> dict[str, Any]:
         if name not in self.site.clouds:

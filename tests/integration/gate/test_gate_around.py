@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import json
-
 from tests.integration.gate.conftest import GatedSite
 from tests.support.ansible_run import command, run_alone
 from tests.support.fixtures_zookeeper import eventually
@@ -15,31 +13,24 @@ from tests.support.image_case import IMAGE
 SECONDS = 45.0
 
 
-def write(gated: GatedSite, *tasks: str, before: str = "") -> None:
-    """Replace the playbook by one with these commands."""
-    listed = "".join(f"    - ansible.builtin.raw: {json.dumps(task)}\n" for task in tasks)
-    text = f"- hosts: all\n  gather_facts: false\n{before}  tasks:\n{listed}"
-    (gated.folder / "smoke.yml").write_text(text.replace("FOLDER", str(gated.folder)), encoding="utf-8")
-
-
 def test_a_playbook_that_vanishes_during_a_play_rejects_nothing(gated: GatedSite) -> None:
     gated.configure()
     good = gated.build()
     with gated.site.stay(duration=2 * SECONDS):
         gated.builder.run(duration=SECONDS)
-        write(gated, "rm FOLDER/smoke.yml", "false")
+        gated.commands("rm FOLDER/smoke.yml", "false")
         new = gated.build()
         with gated.builder.stay(duration=2 * SECONDS) as cycle:
             eventually(lambda: cycle.told("smoke.yml is not a file: correct gate in the settings"), SECONDS)
             assert gated.ready() == [good.id] and gated.verdict(new).state == ""
-            write(gated, "true")
+            gated.commands("true")
             gated.skip_the_pause()
             eventually(lambda: gated.ready() == [good.id, new.id], SECONDS)
 
 
 def test_an_image_that_is_deleted_while_the_playbook_runs_is_uploaded_again(gated: GatedSite) -> None:
     gated.configure()
-    write(gated, "touch FOLDER/began; while test ! -e FOLDER/over; do sleep 0.2; done")
+    gated.commands("touch FOLDER/began; while test ! -e FOLDER/over; do sleep 0.2; done")
     build = gated.build()
     with gated.site.stay(duration=2 * SECONDS), gated.builder.stay(duration=2 * SECONDS) as cycle:
         eventually((gated.folder / "began").exists, SECONDS)

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -15,13 +14,6 @@ from tests.support.image_case import IMAGE
 from tests.support.web_service import running
 
 SECONDS = 45.0
-
-
-def write(gated: GatedSite, *tasks: str, before: str = "") -> None:
-    """Replace the playbook by one with these commands."""
-    listed = "".join(f"    - ansible.builtin.raw: {json.dumps(task)}\n" for task in tasks)
-    text = f"- hosts: all\n  gather_facts: false\n{before}  tasks:\n{listed}"
-    (gated.folder / "smoke.yml").write_text(text.replace("FOLDER", str(gated.folder)), encoding="utf-8")
 
 
 def linked(gated: GatedSite) -> str:
@@ -38,19 +30,19 @@ def linked(gated: GatedSite) -> str:
 def test_the_logs_of_runs_that_could_not_test_are_linked_and_kept(gated: GatedSite) -> None:
     """The playbook ends before a task: a role is not there."""
     gated.configure()
-    write(gated, "true", before="  roles: [first]\n")
+    gated.commands("true", before="  roles: [first]\n")
     build = gated.build()
     with gated.site.stay(duration=2 * SECONDS), gated.builder.stay(duration=2 * SECONDS) as cycle:
         eventually(lambda: cycle.told("inconclusive, nothing is rejected, again in 5 min"), SECONDS)
         (first,) = gated.record().void
         assert "first" in Path(first.log).read_text("utf-8") and "first" in linked(gated)
-        write(gated, "true", before="  roles: [second]\n")
+        gated.commands("true", before="  roles: [second]\n")
         gated.skip_the_pause()
         eventually(lambda: cycle.told("inconclusive, nothing is rejected, again in 10 min"), SECONDS)
         assert "first" in Path(first.log).read_text("utf-8"), "it was not overwritten"
         assert "second" in linked(gated)
         assert gated.record().results == () and gated.verdict(build).state == ""
-        write(gated, "true")
+        gated.commands("true")
         gated.skip_the_pause()
         eventually(lambda: gated.ready() == [build.id], SECONDS)
     record = gated.record()

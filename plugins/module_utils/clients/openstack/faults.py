@@ -183,11 +183,10 @@ def error_from_answer(
     changing = changes_something(call.split(" ", 1)[0])
     before = "" if hop else f" {not_by(service_of(call), body)}"
     what = f"was answered with {status}{hop}{before}" + (f" ({told})" if told else "") + ("" if hop else _WAY)
-    if status in (401, 403) and not changing and (hop or foreign):
-        # Only a service could say something about the account.
-        return error_without_answer(provider=provider, call=call, what=what, sent=True, secrets=secrets)
-    if status == 404 and foreign and (call.startswith("DELETE ") or call.endswith("{id}")):
-        # Only a service knows that something is gone.
+    of_account = status in (401, 403) and not changing and bool(hop or foreign)
+    of_one = status == 404 and foreign and (call.startswith("DELETE ") or call.endswith("{id}"))
+    if of_account or of_one:
+        # Only a service could say something about the account, or that something is gone.
         return error_without_answer(provider=provider, call=call, what=what, sent=True, secrets=secrets)
     if foreign and call in _CREATES and 400 <= status < 500 and status not in _SAYS_MORE:
         return CloudRefused(f"provider {provider}: {call} {what}", **context, foreign=True)

@@ -30,8 +30,12 @@ if TYPE_CHECKING:
     from ...clients.openstack.cloud_client import CloudClient
 
 DEFAULT_GROUP = SecurityGroup("", "default")
-_WAYS = {"direct": "reached directly", "private": "reached by its private address", "floating": "by a floating IP"}
-_WAYS |= {"ipv6": "by IPv6"}
+_WAYS = {
+    "direct": "reached directly",
+    "private": "reached by its private address",
+    "floating": "by a floating IP",
+    "ipv6": "by IPv6",
+}
 
 
 def client_of(wish: QuickstartWish) -> CloudClient:

@@ -52,6 +52,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources i
     ORDER,
     UNCOUNTED,
 )
+from tests.support.seen_contexts import CONTEXTS, FLAGS
 
 SERVERS, FLOATING = "POST /servers", "POST /floatingips"
 TOO_LONG = "Invalid input for field/attribute tenant. Value: ttt. 'ttt' is too long"
@@ -179,19 +180,6 @@ def test_a_server_that_does_not_become_usable_blames_its_image_if_it_alone_does_
 
 
 KINDS = (*ORDER, UNCOUNTED, HOSTS, ADDRESSES, PLUGGED, ALLOWED, CREATES, SUCCESS, SUCCESS_THERE, ZONE, MEMBERS)
-FLAGS = (
-    "reread",
-    "zones_left",
-    "label_succeeds",
-    "others_succeed",
-    "same_for_others",
-    "one_tenant",
-    "spared",
-    "same_for_all",
-    "forbidden",
-    "elsewhere",
-    "lasting",
-)
 BODIES = st.one_of(
     st.text(max_size=200),
     st.sampled_from([rule.words for rule in RULES]).flatmap(lambda words: st.from_regex(words or "x", fullmatch=False)),
@@ -205,12 +193,6 @@ ANSWERS = st.builds(
     ),
     text=BODIES,
     foreign=st.booleans(),
-)
-CONTEXTS = st.builds(
-    Seen,
-    from_request=st.sampled_from([(), ("tenant",), ("team", "uuid", "networks", "availability_zone")]),
-    persistent=st.booleans(),
-    **{name: st.booleans() for name in FLAGS},
 )
 
 
@@ -235,7 +217,7 @@ def test_what_no_rule_knows_fails_nobody_without_a_second_sign(answer, seen):
     if any(rule.holds(answer) and rule.owner != owner.UNKNOWN for rule in RULES):
         return
     verdict = classify(answer, seen)
-    if not any(getattr(seen, name) for name in FLAGS) and not seen.persistent:
+    if not any(getattr(seen, name) for name in FLAGS):
         assert verdict.owner in (owner.UNKNOWN, owner.CLOUD)
     nobody = not (seen.label_succeeds or seen.others_succeed)
     if seen.same_for_all and nobody:

@@ -27,6 +27,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.known_a
 from ansible_collections.stackci.nodepool.plugins.module_utils.model import owner
 from tests.support.effort import examples
 from tests.support.rule_examples import text_of
+from tests.support.seen_contexts import CONTEXTS
 
 KNOWN_WORDS = sorted({text_of(rule.words) for rule in RULES if rule.words})
 KNOWN_TYPES = sorted({kind for rule in RULES for kind in rule.types})
@@ -76,25 +77,6 @@ ANSWERS = st.fixed_dictionaries(
         "body": BODIES,
         "headers": HEADERS,
     }
-)
-SIGNS = (
-    "reread",
-    "label_succeeds",
-    "others_succeed",
-    "same_for_others",
-    "one_tenant",
-    "spared",
-    "same_for_all",
-    "forbidden",
-    "elsewhere",
-    "zones_left",
-    "lasting",
-    "persistent",
-)
-CONTEXTS = st.builds(
-    Seen,
-    from_request=st.sampled_from([(), ("tenant",), ("team", "availability_zone")]),
-    **{name: st.booleans() for name in SIGNS},
 )
 
 

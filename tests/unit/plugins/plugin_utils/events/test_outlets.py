@@ -87,9 +87,8 @@ def test_what_may_pass_is_tried_again_and_what_fails_is_told_without_secrets(ans
     assert "the-token" not in str(said) and "/secret" not in str(said)
 
 
-def test_a_slow_address_loses_the_oldest_and_says_so(monkeypatch):
-    monkeypatch.setattr(outlets, "WAITING", 2)
-    said: list[str] = []
+def hanging(said: list[str]) -> tuple[Webhook, threading.Event]:
+    """A webhook with an event under way to an address that answers when the event of the test is set."""
     held, began = threading.Event(), threading.Event()
 
     def post(_request):
@@ -99,6 +98,13 @@ def test_a_slow_address_loses_the_oldest_and_says_so(monkeypatch):
     webhook = Webhook("http://x", say=said.append, post=post)
     webhook.add(EVENT)
     assert began.wait(60)
+    return webhook, held
+
+
+def test_a_slow_address_loses_the_oldest_and_says_so(monkeypatch):
+    monkeypatch.setattr(outlets, "WAITING", 2)
+    said: list[str] = []
+    webhook, held = hanging(said)
     for number in range(4):
         webhook.add({**EVENT, "subject": str(number)})
     assert len(said) == 2 and "request_failed of 0 is dropped" in said[0]
@@ -108,15 +114,7 @@ def test_a_slow_address_loses_the_oldest_and_says_so(monkeypatch):
 
 def test_what_an_address_that_hangs_did_not_take_by_the_end_is_told():
     said: list[str] = []
-    held, began = threading.Event(), threading.Event()
-
-    def post(_request):
-        began.set()
-        held.wait(60)
-
-    webhook = Webhook("http://x", say=said.append, post=post)
-    webhook.add(EVENT)
-    assert began.wait(60)
+    webhook, held = hanging(said)
     webhook.add({**EVENT, "subject": "2"})
     webhook.close(0.0)
     assert said == [

@@ -174,18 +174,19 @@ def test_an_image_that_somebody_deletes_during_its_test_is_uploaded_again_and_re
     assert site.verdicts() == {GOOD: APPROVED} and not told(site, "canary failed")
 
 
-def test_an_image_that_is_deactivated_during_its_test_is_inconclusive_until_it_is_active_again(site: GateSite) -> None:
+def set_status(site: GateSite, status: str) -> None:
+    """Give the image under test another status in glance."""
     images = site.world.clouds["east"].own_images
+    image = images[under_upload(site).external_id or ""]
+    images[image.id] = replace(image, status=status)
 
-    def set_status(status: str) -> None:
-        image = images[under_upload(site).external_id or ""]
-        images[image.id] = replace(image, status=status)
 
-    when_created(site, lambda: set_status("deactivated"))
+def test_an_image_that_is_deactivated_during_its_test_is_inconclusive_until_it_is_active_again(site: GateSite) -> None:
+    when_created(site, lambda: set_status(site, "deactivated"))
     site.bake()
     assert site.run(600, until=lambda: told(site, "inconclusive, nothing is rejected"))
     assert told(site, "its image is deactivated") and site.verdicts() == {}
-    set_status("active")
+    set_status(site, "active")
     assert site.run(3000, until=lambda: site.builds_at("east") == site.builds_at("west") == [build_id(1), GOOD])
     assert site.verdicts() == {GOOD: APPROVED}
 
@@ -214,17 +215,11 @@ def test_an_image_that_somebody_deletes_while_its_playbook_runs_never_becomes_re
 
 
 def test_an_image_that_is_deactivated_while_its_playbook_runs_waits(site: GateSite) -> None:
-    images = site.world.clouds["east"].own_images
-
-    def set_status(status: str) -> None:
-        image = images[under_upload(site).external_id or ""]
-        images[image.id] = replace(image, status=status)
-
-    while_the_playbook_runs(site, lambda: set_status("deactivated"))
+    while_the_playbook_runs(site, lambda: set_status(site, "deactivated"))
     site.bake()
     assert site.run(600, until=lambda: told(site, "passed on a canary, but its image is deactivated"))
     assert site.verdicts() == {} and site.builds_at("east") == [build_id(1)]
-    set_status("active")
+    set_status(site, "active")
     assert site.run(3000, until=lambda: site.builds_at("east") == site.builds_at("west") == [build_id(1), GOOD])
 
 
