@@ -19,6 +19,7 @@ from ....launching.machine import Failure
 from ....model import owner
 from ....model.bounded_text import bounded
 from ....model.config.known_secrets import known_secrets
+from ....model.config.types import NodepoolConfig, Provider
 from ....model.errors import CloudError
 from ....model.launch import Phase, time_left
 from ....model.lines import Line
@@ -57,6 +58,8 @@ class Reaching:
         """Launches whose servers wait for others to show the same host key; with that key and until when."""
         self._unanswered: dict[str, tuple[LaunchInProgress, float]] = {}
         """Launches whose servers do not answer yet; with when that is told."""
+        self._known: dict[str, tuple[NodepoolConfig, Provider, tuple[str, ...]]] = {}
+        """Provider → the secrets of the configuration, and for which one: they are sought in all user data."""
 
     def begin(self, ongoing: LaunchInProgress, batch: Batch) -> None:
         """Store the server's addresses together with *batch*, and begin to check whether it answers."""
@@ -208,8 +211,12 @@ class Reaching:
 
     def _secrets(self, ongoing: LaunchInProgress) -> tuple[str, ...]:
         """Return what is hidden in the texts that a server writes."""
-        actor = ongoing.actor
-        return (*actor.client.secrets, *known_secrets(self._context.config, actor.provider))
+        actor, config = ongoing.actor, self._context.config
+        known = self._known.get(actor.provider.name)
+        if known is None or known[0] is not config or known[1] is not actor.provider:
+            known = (config, actor.provider, known_secrets(config, actor.provider))
+            self._known[actor.provider.name] = known
+        return (*actor.client.secrets, *known[2])
 
     def _probed(self, ongoing: LaunchInProgress, result: ProbeResult) -> None:
         now = self._context.now()
