@@ -23,7 +23,7 @@ CHAOS_SEEDS := 101 102 105 106
 
 LINT   := ruff format-check unused yamllint ansible-lint docs-lint changelog-lint licences spelling workflows
 # The long ones first. The tests of "integration" wait for a third of their time, which the others fill.
-CHECKS := integration sanity types unit chaos matrix importer $(LINT)
+CHECKS := integration simulation sanity types unit chaos matrix importer $(LINT)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo demo-stop test quick test-slow test-openstack test-matrix test-sanity test-interop soak lint $(CHECKS) sanity-tests molecule scenarios docs build release bench bench-peer format constraints stage neighbours clean
@@ -48,11 +48,11 @@ test: setup ## all checks and tests that need neither containers nor a control p
 	@$(MAKE) -j$(JOBS) KEEP_GOING=1 $(CHECKS)
 	@$(STEP) --summary $(CHECKS)
 
-quick: setup ## style, types and unit tests of what has changed: for the loop of a developer
+quick: setup ## style, types and tests of what has changed: for the loop of a developer
 	@$(PY) -m tools.quick
 
-test-slow: setup ## unit tests with all their cases, whole simulated hours, a whole Debian image
-	@TEST_EFFORT=10 $(STEP) $@ $(PY) -m pytest -n $(JOBS) --dist worksteal -o timeout=1200 tests/slow tests/unit tests/integration/zookeeper
+test-slow: setup ## unit tests and simulations with all their cases, whole simulated hours, a whole Debian image
+	@TEST_EFFORT=10 $(STEP) $@ $(PY) -m pytest -n $(JOBS) --dist worksteal -o timeout=1200 tests/slow tests/unit tests/simulation tests/integration/zookeeper
 	@sed -n 's|^SKIPPED \[1\] tests/slow/[^ ]* |skipped: |p' .build/log/$@.log
 
 lint: $(LINT) ## style, documentation, licences
@@ -68,6 +68,9 @@ sanity-tests: stage ## pylint of ansible-test for the tests and tools
 
 unit: setup ## unit tests
 	@$(STEP) $@ tools/lane tests/unit -n $(JOBS) --dist worksteal
+
+simulation: setup ## whole sites on virtual time: minutes and hours of launchers, clouds and requestors
+	@$(STEP) $@ tools/lane tests/simulation -n $(JOBS) --dist worksteal
 
 # These tests wait most of the time, so there may be more of them than cores.
 integration: setup ## tests with a real ZooKeeper, the simulated cloud and a browser

@@ -18,7 +18,7 @@ FEWEST = 5
 
 
 def examples(count: int) -> int:
-    """How many random cases to try: a quarter of *count* with each ``make unit``, EFFORT times *count* otherwise.
+    """How many random cases to try: a quarter of *count* with each ``make test``, EFFORT times *count* otherwise.
 
     Each run of Hypothesis tries others, so what one run of a quarter misses the next ones find.
     """
@@ -28,7 +28,7 @@ def examples(count: int) -> int:
 
 
 def first(count: int, cases: Iterable[Case]) -> list[Case]:
-    """The first *count* of *cases* with each ``make unit``, all of them in the slow lane.
+    """The first *count* of *cases* with each ``make test``, all of them in the slow lane.
 
     For cases that prove the same with other numbers: a simulated hour costs seconds.
     """

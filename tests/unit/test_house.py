@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tools.quick import HELD, held_elsewhere
 from tools.stage import listed
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,7 +27,6 @@ FILES = listed(ROOT)
 PYTHON = [path for path in FILES if path.suffix == ".py"]
 PLUGINS = [path for path in PYTHON if path.parts[0] == "plugins"]
 UTILS = [path for path in PLUGINS if path.parts[1] == "module_utils" and path.name != "__init__.py"]
-HELD = Path("tests/unit/held_elsewhere.txt")
 MODULES = [path for path in PLUGINS if path.parts[1] == "modules" and path.name != "__init__.py"]
 
 # Put together here, or it would be taken for a statement about this file.
@@ -268,15 +268,15 @@ def mirrored(path: Path) -> Path:
     return Path("tests/unit", path.parent, f"test_{path.name}")
 
 
-def held_elsewhere() -> dict[Path, list[Path]]:
+@cache
+def held() -> dict[Path, set[Path]]:
     """File → the tests that hold it, of those that have no unit tests of their own."""
-    lines = [line.split() for line in text_of(HELD).splitlines() if line and not line.startswith("#")]
-    return {Path("plugins/module_utils", file): [Path("tests", test) for test in tests] for file, *tests in lines}
+    lines = HELD.read_text("utf-8").splitlines()
+    return {Path(file): {Path(test) for test in tests} for file, tests in held_elsewhere(lines).items()}
 
 
 def test_every_file_has_its_unit_tests_or_says_which_tests_hold_it():
-    held = held_elsewhere()
-    lacking = [path for path in UTILS if mirrored(path) not in FILES and not held.get(path)]
+    lacking = [path for path in UTILS if mirrored(path) not in FILES and not held().get(path)]
     assert lacking == [], f"write {mirrored(lacking[0])}, or a line in {HELD}"
 
 
@@ -293,11 +293,26 @@ def test_a_cycle_has_no_loose_files(folder):
 
 
 def test_what_is_held_elsewhere_has_no_unit_tests_and_is_held():
-    held = held_elsewhere()
-    assert [path for path in held if path not in UTILS] == [], f"these are gone: take their lines out of {HELD}"
-    assert [path for path in held if mirrored(path) in FILES] == [], f"these have unit tests: no line in {HELD}"
-    assert [test for tests in held.values() for test in tests if test not in FILES] == [], "these tests are gone"
-    assert list(held) == sorted(held)
+    assert [path for path in held() if path not in UTILS] == [], f"these are gone: take their lines out of {HELD}"
+    assert [path for path in held() if mirrored(path) in FILES] == [], f"these have unit tests: no line in {HELD}"
+    assert [test for tests in held().values() for test in tests if test not in FILES] == [], "these tests are gone"
+    assert list(held()) == sorted(held())
+
+
+@pytest.mark.parametrize("folder", ["launcher", "builder"])
+def test_unit_tests_of_a_cycle_mirror_a_file(folder):
+    """Those of the cycle as a whole simulate a site for minutes: they are in tests/simulation."""
+    below = Path("tests/unit/plugins/module_utils/cycles", folder)
+    tests = [path for path in PYTHON if path.is_relative_to(below) and path.name.startswith("test_")]
+    assert [path for path in tests if not any(mirrored(file) == path for file in UTILS)] == []
+
+
+def test_simulations_run_on_virtual_time():
+    """What needs none of it is a unit test."""
+    below, world = Path("tests/simulation"), re.compile(r"^from tests\.(support|chaos)\.(world|virtual)", re.MULTILINE)
+    tests = [path for path in PYTHON if path.is_relative_to(below) and path.name.startswith("test_")]
+    assert tests
+    assert [path for path in tests if not world.search(text_of(path))] == []
 
 
 def test_one_room_decides_which_letters_can_be_shown():

@@ -11,8 +11,8 @@ from pathlib import Path
 from tests.bench.figures import Findings
 from tests.bench.launcher import BenchError, LauncherRun
 from tests.bench.world import Scene, World, until
-from tests.unit.plugins.module_utils.cycles.launcher import test_chaos as chaos
-from tests.unit.plugins.module_utils.cycles.launcher import test_kill_points as points
+from tests.simulation.launcher import test_chaos as chaos
+from tests.simulation.launcher import test_kill_points as points
 
 BUILDING, QUICK_BUILDING = 27, 8
 AWAY = 5.0

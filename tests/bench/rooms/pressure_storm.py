@@ -8,8 +8,8 @@ from __future__ import annotations
 from unittest.mock import patch
 
 from tests.bench.figures import Findings, ratio
+from tests.simulation.launcher import test_replay_quota as storm
 from tests.support.world import World, one_provider
-from tests.unit.plugins.module_utils.cycles.launcher import test_replay_quota as storm
 
 
 class Storm:

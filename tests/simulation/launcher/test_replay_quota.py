@@ -17,7 +17,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.p
 from tests.support.effort import EFFORT
 from tests.support.world import Habit, World, one_provider
 
-STORM = json.loads((Path(__file__).parents[5] / "replays" / "quota_storm.json").read_text(encoding="utf-8"))
+STORM = json.loads((Path(__file__).parents[2] / "replays" / "quota_storm.json").read_text(encoding="utf-8"))
 HOUR = 3600
 PLAYED = HOUR if EFFORT > 1 else HOUR // 3
 MOST_REFUSED = 6
