@@ -13,6 +13,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.matrix import debian_python
 from tools.packages import as_pip
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -74,10 +75,13 @@ CELLS = (
     Cell("2.19-py3.13", "3.13", "ansible-core==2.19.*"),
     Cell("2.20-py3.12", "3.12", "ansible-core==2.20.*"),
     Cell("2.20-py3.13", "3.13", "ansible-core==2.20.*"),
+    Cell("2.20-py3.14", "3.14", "ansible-core==2.20.*"),
     Cell("2.21-py3.12", "3.12", "ansible-core==2.21.*"),
     Cell("2.21-py3.14", "3.14", "ansible-core==2.21.*"),
     Cell("newest", "3.13", "ansible-core"),
     Cell("devel-py3.13", "3.13", "ansible-core>=2.22.0.dev0"),
+    Cell("devel-py3.14", "3.14", "ansible-core>=2.22.0.dev0"),
+    Cell("devel-py3.15", "3.15", "ansible-core>=2.22.0.dev0"),
     Cell("aap", "3.12", "ansible-core==2.16.*", named_by=AAP_PYTHON),
     Cell("zookeeper", "3.11", "ansible-core==2.19.*", newer_zookeeper=True),
     Cell("kazoo", "3.11", "ansible-core==2.19.*", newest_kazoo=True),
@@ -123,12 +127,16 @@ def make(cell: Cell) -> Environment:
             f"RHEL's Python is in no package index: name one in {cell.named_by}, as that of ubi9/python-312"
         )
     found = Environment(ENVIRONMENTS / cell.name)
-    # What is not on this machine uv tries to download.
-    python = os.environ.get(cell.named_by) if cell.named_by else None
-    python = python or interpreter(cell.python) or cell.python
+    python, without = os.environ.get(cell.named_by) if cell.named_by else interpreter(cell.python), ""
+    if python is None:
+        try:
+            python = str(debian_python.unpacked(cell.python, ENVIRONMENTS))
+        except LookupError as problem:
+            # uv tries to download it then.
+            python, without = cell.python, f"Debian's is not to be had ({problem}), and "
     made = uv("venv", "--clear", "--python", python, str(found.folder), seconds=MAKE_SECONDS)
     if made.returncode:
-        raise CannotRun(f"no Python {cell.python} here, and uv cannot download it: {last_line(made.stderr)}")
+        raise CannotRun(f"no Python {cell.python} here, {without}uv cannot make one: {last_line(made.stderr)}")
     how = ["--resolution", "lowest-direct"] if cell.oldest else []
     words = ("--python", str(found.bin / "python"), *how, "--requirement", str(REQUIREMENTS), *LOOP, cell.core)
     options, environment = as_pip()
