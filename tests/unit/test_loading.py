@@ -36,7 +36,7 @@ MOST = {
     "nodepool_config_info": 60,
     "nodepool_request": 130,
     "nodepool_status": 146,
-    "nodepool_webapp": 274,
+    "nodepool_webapp": 275,
     "provider": 110,
     "provider_info": 110,
     "quickstart": 306,

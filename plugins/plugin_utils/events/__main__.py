@@ -3,13 +3,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """``python -m ansible_collections.stackci.nodepool.plugins.plugin_utils.events``: the events as lines of JSON.
 
-Exit codes: 0 when a signal ended it; 78 when the configuration cannot be used or a library is missing.
+Exit codes: 0 when a signal ended it; 74 when nobody takes its output any more; 78 when the configuration cannot be used
+or a library is missing.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import signal
 import sys
 import threading
@@ -20,6 +22,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors impo
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.events.source import LISTS, NUMBERS, TEXTS, run
 
 CONFIG = 78
+OUTPUT = 74
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -44,6 +47,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except NodepoolError as problem:
         print(f"nodepool-events: {problem}", file=sys.stderr)
         return CONFIG
+    except OSError as problem:
+        print(f"nodepool-events: standard output cannot be written: {problem.strerror}", file=sys.stderr)
+        # At its end Python would try once more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OUTPUT
     return 0
 
 

@@ -23,7 +23,8 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.web.events.follow
     follow,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.events.happenings import Limits
-from ansible_collections.stackci.nodepool.plugins.plugin_utils.events.outlets import Journal, Webhook
+from ansible_collections.stackci.nodepool.plugins.plugin_utils.events.journal import Journal
+from ansible_collections.stackci.nodepool.plugins.plugin_utils.events.webhook import Webhook
 
 TEXTS = ("config", "secure_config", "settings", "journal", "state_file", "webhook", "webhook_token")
 LISTS = ("types", "providers")
@@ -108,7 +109,15 @@ def run(
     :raises NodepoolError: the arguments or the configuration cannot be used, or a library is missing.
     """
     given = checked(arguments)
-    journal = Journal(given["journal"]) if given.get("journal") else None
+    journal = Journal(given["journal"], say) if given.get("journal") else None
+    memory = Memory(given.get("state_file", ""), say)
+    try:
+        # What cannot be written from the beginning is a mistake in the arguments; later it may pass.
+        memory.begin()
+        if journal is not None:
+            journal.begin()
+    except OSError as problem:
+        raise ConfigError([f"{problem.filename}: cannot be written: {problem.strerror}"]) from problem
     webhook = Webhook(given["webhook"], given.get("webhook_token", ""), say) if given.get("webhook") else None
 
     def told(event: dict[str, Any]) -> None:
@@ -125,14 +134,19 @@ def run(
         leak=given["leak_seconds"],
         settle=given["settle_seconds"],
     )
-    follower = Follower(limits, told, Wanted(given["types"], given["providers"]), Memory(given.get("state_file", "")))
     options = WebOptions(
         config=given["config"], secure_config=given.get("secure_config"), settings=given.get("settings")
     )
+    again = journal.write_waiting if journal is not None else _nothing
     try:
-        follow(options, follower, stop, every=given["every"], say=say)
-    except OSError as problem:
-        raise ConfigError([f"{problem.filename or 'a file'}: cannot be written: {problem.strerror}"]) from problem
+        follower = Follower(limits, told, Wanted(given["types"], given["providers"]), memory)
+        follow(options, follower, stop, every=given["every"], say=say, each_time=again)
     finally:
+        if journal is not None:
+            journal.close()
         if webhook is not None:
             webhook.close()
+
+
+def _nothing() -> None:
+    """Do nothing: there is no journal."""

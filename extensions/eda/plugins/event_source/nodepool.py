@@ -85,9 +85,11 @@ options:
   journal:
     description:
       - A file that gets each event as a line of JSON. At 20 MiB it becomes a file with C(.1) at the end of the name.
+      - While it cannot be written, for example because the disk is full, up to 1000 events wait for it.
     type: str
   webhook:
-    description: An address that gets each event by POST as JSON.
+    description:
+      - An address that gets each event by POST as JSON. While it is away, up to 1000 events wait, each for an hour.
     type: str
   webhook_token:
     description: Sent to it as a Bearer token.

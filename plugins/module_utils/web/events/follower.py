@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -25,6 +26,7 @@ from ...model.errors import ConfigError
 from ...model.lines import Trouble
 from ..picture import Picture, Snapshot
 from .happenings import TYPES, ZOOKEEPER_LOST, Happening, Key, Limits, Teller, config_read, happenings
+from .outage import FULL, Outage, cause
 
 Told = Mapping[Key, Mapping[str, Any]]
 
@@ -62,11 +64,13 @@ class Memory:
     """A file with what was told, so that a restart tells nothing twice and leaves nothing out.
 
     :param path: of the file; "" for none.
+    :param say: takes lines for people.
     """
 
-    def __init__(self, path: str = "") -> None:
+    def __init__(self, path: str = "", say: Callable[[str], None] = lambda line: None) -> None:
         self._path = Path(path) if path else None
         self._written: Told | None = None
+        self._outage = Outage(f"state_file: {path}", say)
 
     @property
     def kept(self) -> bool:
@@ -87,18 +91,43 @@ class Memory:
             if isinstance(item, list) and len(item) in (2, 3)
         }
 
-    def write(self, told: Told) -> None:
-        """Write what was told when it has changed.
+    def begin(self) -> None:
+        """Find out whether the file can be written, unless the disk is full.
 
-        :raises OSError: the file cannot be written.
+        :raises OSError: it cannot.
         """
+        if self._path is None:
+            return
+        try:
+            with tempfile.TemporaryFile(dir=self._path.parent):
+                pass
+        except OSError as problem:
+            if problem.errno not in FULL:
+                raise OSError(problem.errno, problem.strerror, str(self._path)) from problem
+
+    def write(self, told: Told) -> None:
+        """Write what was told when it has changed; where that is impossible say so once, and try again next time."""
         if self._path is None or told == self._written:
             return
-        handle, name = tempfile.mkstemp(dir=self._path.parent, prefix=f".{self._path.name}.")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump([[*key, about] if about else [*key] for key, about in told.items()], file)
-        os.replace(name, self._path)
+        try:
+            self._replace(self._path, json.dumps([[*key, about] if about else [*key] for key, about in told.items()]))
+        except OSError as problem:
+            self._outage.begin(f"cannot be written: {cause(problem)}", ": a restart tells again what is told meanwhile")
+            return
+        self._outage.end("can be written again")
         self._written = told
+
+    def _replace(self, path: Path, text: str) -> None:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+            os.replace(name, path)
+        except OSError:
+            # On a full disk each further try would leave one.
+            with contextlib.suppress(OSError):
+                os.unlink(name)
+            raise
 
 
 @dataclass
@@ -123,10 +152,7 @@ class Follower:
         self._current: dict[Key, Happening] = {}
 
     def look(self, snapshot: Snapshot) -> None:
-        """Tell what is new. Without a connection what is known stays, and the loss itself is told.
-
-        :raises OSError: the memory cannot be written.
-        """
+        """Tell what is new. Without a connection what is known stays, and the loss itself is told."""
         self._begun = snapshot.now if self._begun is None else self._begun
         contact = snapshot.contact
         lost = {key: item for key, item in self._current.items() if key[0] == ZOOKEEPER_LOST}
@@ -167,11 +193,13 @@ def follow(
     every: float = 5.0,
     say: Callable[[str], None] = lambda line: None,
     picture: Callable[[NodepoolConfig], Picture] = Picture,
+    each_time: Callable[[], None] = lambda: None,
 ) -> None:
     """Follow the tree until *stop* is set.
 
     :param every: seconds between two looks at a picture that changes; ZooKeeper is not asked.
     :param say: takes lines for people.
+    :param each_time: is called after each of these times, whether there was something to look at or not.
     :raises NodepoolError: the configuration cannot be used, or a library is missing.
     """
     source = ConfigSource(options, "", say)
@@ -192,6 +220,7 @@ def follow(
             if version != before or now - looked >= IDLE:
                 looked = now
                 follower.look(seen.snapshot())
+            each_time()
             stop.wait(every)
     finally:
         seen.close()

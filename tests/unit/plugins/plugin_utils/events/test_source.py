@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import threading
+from typing import Any
 
 import pytest
 
@@ -67,3 +70,24 @@ def test_a_journal_that_cannot_be_written_is_told_with_its_path(monkeypatch, tmp
     monkeypatch.setattr(source, "follow", follow)
     with pytest.raises(ConfigError, match=r"none/journal: cannot be written: No such file"):
         run({"journal": str(tmp_path / "none" / "journal")}, lambda _event: None, threading.Event(), print)
+
+
+def test_a_disk_without_room_at_the_beginning_is_no_mistake_and_events_go_on(monkeypatch, tmp_path):
+    def follow(_options, follower, _stop, **_how):
+        follower.tell({"type": "request_failed", "subject": "1"})
+
+    def full(*_words, **_how):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(source, "follow", follow)
+    monkeypatch.setattr(os, "open", full)
+    got: list[dict[str, Any]] = []
+    said: list[str] = []
+    run({"journal": str(tmp_path / "journal")}, got.append, threading.Event(), said.append)
+    assert len(got) == 1
+    assert [line.partition("/")[0] for line in said] == ["journal: ", "journal: "]
+
+
+def test_a_state_file_that_cannot_be_written_is_told_with_its_path(tmp_path):
+    with pytest.raises(ConfigError, match=r"none/told: cannot be written: No such file"):
+        run({"state_file": str(tmp_path / "none" / "told")}, lambda _event: None, threading.Event(), print)

@@ -150,3 +150,19 @@ def test_the_tree_is_followed_until_it_is_told_to_stop(tmp_path, monkeypatch):
     thread.join(60)
     assert not thread.is_alive()
     assert [event["type"] for event in events] == ["request_failed"]
+
+
+def test_a_memory_that_cannot_be_written_is_told_once_leaves_no_files_and_is_written_later(tmp_path):
+    folder, said, told = tmp_path / "state", list[str](), {("leak_found", "x"): {"provider": "west"}}
+    path = folder / "told.json"
+    folder.mkdir()
+    path.mkdir()
+    memory = Memory(str(path), said.append)
+    memory.write(told)
+    memory.write(told)
+    assert [file.name for file in folder.iterdir()] == ["told.json"]
+    path.rmdir()
+    memory.write(told)
+    assert Memory(str(path)).read() == told
+    assert len(said) == 2 and said[1] == f"state_file: {path} can be written again"
+    assert said[0].startswith(f"state_file: {path} cannot be written: Is a directory")

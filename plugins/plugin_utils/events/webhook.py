@@ -1,59 +1,39 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where events go besides a rulebook: a journal with a line of JSON for each, an address that gets a POST."""
+"""An address that gets each event by POST."""
 
 from __future__ import annotations
 
+import http.client
 import json
-import os
 import queue
 import threading
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
-MOST_BYTES = 20 * 1024 * 1024
-"""Size after which a journal becomes NAME.1, in place of the former one."""
+from ansible_collections.stackci.nodepool.plugins.module_utils.web.events.outage import Outage
+
 WAITING = 1000
 """Most events that wait for a slow address; older ones are dropped."""
 TRIES = 3
+"""Most tries of an event that may have arrived, or that the address does not bear."""
+AWAY_TRIES = 80
+"""Most tries of an event that did not arrive: an hour and more."""
+AWAY = (429, 502, 503)
+"""Answers of an address, or of a proxy before it, that takes nothing now."""
 TIMEOUT = 10.0
 PAUSE = 2.0
-"""Seconds between two tries; twice as long before the third."""
-
-
-class Journal:
-    """A file to which each event is added as one line of JSON.
-
-    :param path: of the file; its folder must be there.
-    :param most_bytes: size after which it becomes NAME.1.
-    """
-
-    def __init__(self, path: str, most_bytes: int = MOST_BYTES) -> None:
-        self._path = Path(path)
-        self._most = most_bytes
-
-    def add(self, event: Mapping[str, Any]) -> None:
-        """Add an event.
-
-        :raises OSError: the file cannot be written.
-        """
-        line = json.dumps(event, ensure_ascii=False, sort_keys=True).encode() + b"\n"
-        if self._path.exists() and self._path.stat().st_size + len(line) > self._most:
-            os.replace(self._path, f"{self._path}.1")
-        # One write, so that a reader never sees half a line of this event.
-        handle = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o640)
-        try:
-            os.write(handle, line)
-        finally:
-            os.close(handle)
+"""Seconds between two tries; twice as long before the third, and so on."""
+LONGEST_PAUSE = 60.0
 
 
 class Webhook:
     """An address that gets each event as the body of a POST, in a thread of its own, in order.
+
+    While it is away events wait, and a line says so once.
 
     :param url: http or https.
     :param token: sent as a Bearer token; "" for none.
@@ -78,6 +58,7 @@ class Webhook:
         self._waiting: queue.Queue[dict[str, Any]] = queue.Queue(WAITING)
         self._ending = threading.Event()
         self._under_way: dict[str, Any] | None = None
+        self._outage = Outage("webhook:", say)
         self._thread = threading.Thread(target=self._work, name="webhook", daemon=True)
         self._thread.start()
 
@@ -117,24 +98,36 @@ class Webhook:
         self._say(f"webhook: {event['type']} of {event['subject']} was not delivered: {problem}")
 
     def _deliver(self, event: Mapping[str, Any]) -> str:
-        """Return why an event was not delivered after TRIES tries; "" when it was."""
+        """Return why an event was not delivered; "" when it was."""
         headers = {"Content-Type": "application/json", "User-Agent": "stackci.nodepool"}
         if self._token:
             headers["Authorization"] = f"Bearer {self._token}"
-        body, problem = json.dumps(event).encode(), ""
-        for number in range(TRIES):
+        body, problem, others = json.dumps(event).encode(), "", 0
+        for number in range(AWAY_TRIES):
             if number:
-                self._ending.wait(self._pause * number)
+                self._ending.wait(min(self._pause * number, LONGEST_PAUSE))
             try:
                 self._post(urllib.request.Request(self._url, body, headers, method="POST"))
             except urllib.error.HTTPError as refused:
-                problem = f"HTTP {refused.code}"
-                if refused.code < 500 and refused.code != 429:
+                problem, away = f"HTTP {refused.code}", refused.code in AWAY
+                if refused.code < 500 and not away:
                     break
-            except (OSError, ValueError) as broken:
-                problem = f"{type(broken).__name__}: {getattr(broken, 'reason', broken)}"
+            except urllib.error.URLError as broken:
+                # The connection was not made, so the event did not arrive.
+                problem, away = f"{type(broken.reason).__name__}: {broken.reason}", True
+            except OSError as broken:
+                problem, away = f"{type(broken).__name__}: {broken}", False
+            except (ValueError, http.client.HTTPException) as broken:
+                # Its text may have the path.
+                problem, away = type(broken).__name__, False
             else:
+                self._outage.end("the address takes events again")
                 return ""
+            others += not away
+            if others >= TRIES or (self._ending.is_set() and number + 1 >= TRIES):
+                break
+            if away:
+                self._outage.begin(f"the address takes no events ({problem})", f": up to {WAITING} wait for it")
         return problem
 
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The journal and the webhook."""
+"""The webhook."""
 
 from __future__ import annotations
 
@@ -9,33 +9,15 @@ import json
 import threading
 import urllib.error
 from email.message import Message
+from http.client import InvalidURL
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.plugin_utils.events import outlets
-from ansible_collections.stackci.nodepool.plugins.plugin_utils.events.outlets import Journal, Webhook
+from ansible_collections.stackci.nodepool.plugins.plugin_utils.events import webhook as module
+from ansible_collections.stackci.nodepool.plugins.plugin_utils.events.webhook import Webhook
 
 EVENT = {"type": "request_failed", "subject": "1", "text": "ümläut"}
-
-
-def test_each_event_is_a_line(tmp_path):
-    path = tmp_path / "events.jsonl"
-    journal = Journal(str(path))
-    journal.add(EVENT)
-    journal.add({**EVENT, "subject": "2"})
-    assert [json.loads(line)["subject"] for line in path.read_text("utf-8").splitlines()] == ["1", "2"]
-    assert "ümläut" in path.read_text("utf-8")
-
-
-def test_a_full_journal_becomes_the_former_one(tmp_path):
-    path = tmp_path / "events.jsonl"
-    journal = Journal(str(path), most_bytes=150)
-    for number in range(5):
-        journal.add({**EVENT, "subject": str(number)})
-    assert path.stat().st_size <= 150
-    assert (tmp_path / "events.jsonl.1").stat().st_size <= 150
-    assert json.loads(path.read_text("utf-8").splitlines()[-1])["subject"] == "4"
 
 
 class Post:
@@ -76,8 +58,8 @@ def test_an_event_is_posted_as_json_with_the_token():
 
 
 @pytest.mark.parametrize(("answers", "tries", "told"), [
-    ([refusal(503), OSError("reset")], 3, False), ([refusal(503)] * 3, 3, True), ([refusal(404)], 1, True),
-    ([refusal(429)] * 3, 3, True), ([ValueError("no address")] * 3, 3, True),
+    ([refusal(500), OSError("reset")], 3, False), ([refusal(500)] * 3, 3, True), ([refusal(404)], 1, True),
+    ([TimeoutError()] * 3, 3, True), ([ValueError("/secret")] * 3, 3, True), ([InvalidURL("/secret")] * 3, 3, True),
 ])  # fmt: skip
 def test_what_may_pass_is_tried_again_and_what_fails_is_told_without_secrets(answers, tries, told):
     post = Post(*answers)
@@ -85,6 +67,29 @@ def test_what_may_pass_is_tried_again_and_what_fails_is_told_without_secrets(ans
     assert len(post.requests) == tries
     assert bool(said) is told
     assert "the-token" not in str(said) and "/secret" not in str(said)
+
+
+@pytest.mark.parametrize("answer", [refusal(503), refusal(429), urllib.error.URLError(ConnectionRefusedError())])
+def test_events_wait_for_an_address_that_is_away_and_arrive_in_order_and_once(answer):
+    post, said = Post(*[answer] * 20), list[str]()
+    webhook = Webhook("http://x/secret", "the-token", said.append, post=post, pause=0.0)
+    for number in range(3):
+        webhook.add({**EVENT, "subject": str(number)})
+    assert post.done.wait(60)
+    webhook.close(60)
+    assert [json.loads(request.data)["subject"] for request in post.requests] == [*["0"] * 21, "1", "2"]
+    assert len(said) == 2 and said[0].endswith("): up to 1000 wait for it")
+    assert said[1] == "webhook: the address takes events again"
+
+
+def test_an_event_waits_for_an_hour_at_most(monkeypatch):
+    monkeypatch.setattr(module, "AWAY_TRIES", 5)
+    post, said = Post(*[refusal(503)] * 5), list[str]()
+    webhook = Webhook("http://x", say=said.append, post=post, pause=0.0)
+    webhook.add(EVENT)
+    assert post.done.wait(60)
+    webhook.close(60)
+    assert said[1:] == ["webhook: request_failed of 1 was not delivered: HTTP 503"]
 
 
 def hanging(said: list[str]) -> tuple[Webhook, threading.Event]:
@@ -102,7 +107,7 @@ def hanging(said: list[str]) -> tuple[Webhook, threading.Event]:
 
 
 def test_a_slow_address_loses_the_oldest_and_says_so(monkeypatch):
-    monkeypatch.setattr(outlets, "WAITING", 2)
+    monkeypatch.setattr(module, "WAITING", 2)
     said: list[str] = []
     webhook, held = hanging(said)
     for number in range(4):
