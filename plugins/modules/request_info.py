@@ -358,8 +358,8 @@ explanations:
           type: str
     builds:
       description:
-        - A sentence about each build of a disk image that nodes of the request are launched from, if launches from it
-          failed lately or it is not used any more.
+        - A sentence about each build of a disk image where nodes of the request are made, if launches from it failed
+          lately or it is not used any more, also if the nodes are made from another build.
       type: list
       elements: str
     expected_seconds:

@@ -99,14 +99,17 @@ class BuildVerdict(Stored):
         """Return True if a person has approved the build: then the launcher does not stop using it by itself."""
         return self.state == APPROVED and self.by == HAND and self.applies(now)
 
-    def text(self, now: float, provider: str = "") -> str:
-        """Return what is decided as a sentence without a full stop; "" if nothing is."""
+    def text(self, now: float, provider: str = "", figures: str = "") -> str:
+        """Return what is decided as a sentence without a full stop; "" if nothing is.
+
+        :param figures: how launches from it ended at the provider until now; "": those of the launcher's decision.
+        """
         if self.state:
             who = _WHO.get(self.by, "by somebody")
             when = "" if self.applies(now) else f" in {self.since - now:.0f} s"
             return f"{self.state}{when} {who}" + (f": {self.reason}" if self.reason else "")
         found = self.fallen_back.get(provider)
-        return f"not used at {provider} by decision of the launcher: {found.reason}" if found is not None else ""
+        return f"not used at {provider} by decision of the launcher: {figures or found.reason}" if found else ""
 
 
 NONE = BuildVerdict()

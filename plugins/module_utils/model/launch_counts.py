@@ -124,8 +124,8 @@ class BuildCounts:
         }
 
     def text(self) -> str:
-        """Return "READY of TRIED"."""
-        return f"{self.ready} of {self.tried}"
+        """Return "READY of TRIED"; "" without any attempt."""
+        return f"{self.ready} of {self.tried}" if self.tried else ""
 
 
 def _thinned(attempts: list[Attempt]) -> list[Attempt]:

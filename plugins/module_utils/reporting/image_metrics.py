@@ -10,8 +10,9 @@ from ..imaging.notes import build_notes_path, upload_notes_path
 from ..model.config.types import NodepoolConfig
 from ..model.gate import STATES as GATE_STATES
 from ..model.image import BuildState, UploadState
+from ..model.launch_counts import READY, SHORT
 from . import metric_catalog as catalog
-from .info.build_figures import unused_builds
+from .info.build_figures import counts_at, unused_builds
 from .info.fields import known_state
 from .info.gate_rows import gate_record
 from .info.image_reading import builds_of, failures_of, image_names, is_paused, uploads_of
@@ -57,5 +58,9 @@ def _add_builds(gauges: Gauges, reading: TreeReading, image: str, now: float) ->
     for provider, builds in there.items():
         unused = list(unused_builds(reading, image, provider, list(builds), now))
         gauges.set(catalog.BUILDS_UNUSED, provider, image, value=len(unused))
+        for build_id in builds:
+            total = counts_at(reading, provider).of(image, build_id).total
+            for result, count in sorted(({READY: 0} | total).items() if total else ()):
+                gauges.set(catalog.BUILD_LAUNCHES, provider, image, build_id[:SHORT], result, value=count)
     for provider, moment in uploaded.items():
         gauges.set(catalog.UPLOAD_BUILT, provider, image, value=moment)

@@ -36,7 +36,7 @@ from ..model.image import (
     UploadState,
     upload_order,
 )
-from ..model.launch_counts import LaunchCounts
+from ..model.launch_counts import LaunchCounts, sentence_with_words
 from .info.build_figures import figures_of
 from .info.fields import age, age_text
 
@@ -203,9 +203,10 @@ def _of_launches(
 ) -> dict[str, Any]:
     """Return what is decided about the build of an upload, and how launches from it ended."""
     known, verdict = counts.get(upload.provider) or LaunchCounts(), state.verdict(upload.build_id)
+    figures = sentence_with_words(upload.image, upload.build_id, upload.provider, known)
     return {
         "used": verdict.is_used(view.now, upload.provider),
-        "verdict": verdict.text(view.now, upload.provider) or None,
+        "verdict": verdict.text(view.now, upload.provider, figures) or None,
         "launches": figures_of(known, upload.image, upload.build_id, upload.provider),
     }
 

@@ -156,6 +156,12 @@ BUILDS_UNUSED = Metric(
     "Builds in a provider's cloud from which nothing is launched: revoked, rejected, held, or given up.",
     ("provider", "image"),
 )
+BUILD_LAUNCHES = Metric(
+    "image_build_launches",
+    "Attempts to launch a node from a build that is in a provider's cloud; build is the beginning of its id. result is"
+    " ready, or the owner of the failure.",
+    ("provider", "image", "build", "result"),
+)
 IMAGE_GATE = Metric(
     "image_gate",
     "1 for what the gate of an image at a provider says of the newest build: waiting, inconclusive, passed, flaky,"

@@ -12,8 +12,10 @@ from ...clients.zookeeper.link import paths
 from ...clients.zookeeper.tree_reading import Found, TreeReading
 from ...model import own_tree
 from ...model.build_verdict import NONE, BuildVerdict, read_verdicts
+from ...model.image import UploadState
 from ...model.launch_counts import OF_IMAGE, LaunchCounts, sentence, sentence_with_words
 from ...model.stored import BadDocument
+from .image_reading import builds_of, uploads_of
 
 COUNTS = paths.own(own_tree.LAUNCH_COUNTS)
 VERDICTS = paths.own(own_tree.VERDICTS)
@@ -50,12 +52,24 @@ def trouble_with(reading: TreeReading, image: str, build_id: str, provider: str,
     """Return the figures of a build of which launches failed lately, and why it is not used; "" for a good one."""
     counts = counts_at(reading, provider)
     recent, verdict = counts.of(image, build_id).recent, verdict_on(reading, image, build_id)
-    fell_back = not verdict.state and provider in verdict.fallen_back  # its reason has the figures
-    failed = not fell_back and any(one.end == OF_IMAGE for one in recent)
-    parts = [sentence_with_words(image, build_id, provider, counts)] if failed else []
+    figures = sentence_with_words(image, build_id, provider, counts)
+    if not verdict.state and provider in verdict.fallen_back:
+        # Those of now: others that are shown beside them go on, too.
+        told = figures or verdict.fallen_back[provider].reason
+        return f"{told}; not used at {provider} by decision of the launcher"
+    parts = [figures] if any(one.end == OF_IMAGE for one in recent) else []
     if not verdict.is_used(now, provider):
         parts.append(f"{image} build {build_id} at {provider}: {verdict.text(now, provider)}")
     return "; ".join(filter(None, parts))
+
+
+def troubles_at(reading: TreeReading, image: str, provider: str, now: float) -> Iterator[str]:
+    """Yield :func:`trouble_with` of each ready build that is in the cloud of a provider, if there is any."""
+    for build in builds_of(reading, image):
+        uploads = uploads_of(reading, image, build.id)
+        there = any(name == provider and upload.state == UploadState.READY for name, upload in uploads)
+        if there and (told := trouble_with(reading, image, build.id, provider, now)):
+            yield told
 
 
 def figures_of_failures(reading: TreeReading, image: str, provider: str, *, of_image: bool) -> str:

@@ -28,7 +28,7 @@ from .request_rows import WAITS, said_now
 
 DECLINES = paths.own(own_tree.DECLINES)
 LAUNCHES = paths.own(own_tree.LAUNCHES)
-ROOTS = (paths.NODES, WAITS, DECLINES, PROVIDERS, *build_figures.ROOTS, *gate_rows.ROOTS)
+ROOTS = (paths.NODES, paths.IMAGES, WAITS, DECLINES, PROVIDERS, *build_figures.ROOTS, *gate_rows.ROOTS)
 MOST_AHEAD = 10
 UNSAID = "unsaid"
 """The code of a pool of this collection that has no reason about a request."""
@@ -113,13 +113,14 @@ def _failed_attempt(launches: Iterable[Mapping[str, Any]]) -> tuple[dict[str, An
 
 
 def _builds(reading: TreeReading, nodes: Iterable[Found], now: float) -> list[str]:
-    """Return a sentence about each build in trouble that nodes of the request are launched from, and about the test of
-    the newest build of the same image."""
+    """Return a sentence about each build in trouble where nodes of the request are made: of those that they are made
+    from, of those that are not used for them, and of the newest one when it is tested."""
     found: dict[str, None] = {}
     for node in nodes:
         place, provider = build_of_path(text(node.document.get("image_id"))), text(node.document.get("provider"))
         if place is not None and provider:
             found[build_figures.trouble_with(reading, *place, provider, now)] = None
+            found |= dict.fromkeys(build_figures.troubles_at(reading, place[0], provider, now))
             found[gate_rows.gate_sentence(reading, provider, place[0])] = None
     return [told for told in found if told]
 

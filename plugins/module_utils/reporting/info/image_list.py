@@ -15,7 +15,7 @@ from ...model import own_tree
 from ...model.config.types import NodepoolConfig
 from ...model.image import STALE_AFTER, Build, BuildState, Upload, UploadState
 from . import build_figures
-from .build_figures import trouble_with, unused_builds
+from .build_figures import counts_at, trouble_with, unused_builds, verdict_on
 from .fields import age
 from .gate_rows import gate_row
 from .image_reading import (
@@ -29,7 +29,7 @@ from .image_reading import (
 )
 
 ROOTS = (paths.IMAGES, paths.own(own_tree.BUILD_NOTES), paths.own(own_tree.UPLOAD_NOTES), *build_figures.ROOTS)
-CURRENT, PREVIOUS = "current", "previous"
+CURRENT, PREVIOUS, UNUSED = "current", "previous", "not used"
 MOST_BUILDS = 20
 """Most builds of an image that are shown, the newest first."""
 
@@ -43,10 +43,12 @@ def _image_row(name: str, config: NodepoolConfig, reading: TreeReading, now: flo
     settings = config.diskimages.get(name)
     builds = sorted(_builds(reading, name, now), key=lambda row: (row["age"] is None, row["age"], row["id"]))
     ready = [row for row in builds if row["state"] == BuildState.READY]
-    for row, mark in zip(ready, (CURRENT, PREVIOUS), strict=False):
-        row["mark"] = mark
     newest = ready[0]["age"] if ready else None
     providers = _providers(name, config, builds)
+    rows = [_provider_row(name, provider, builds, reading, now) for provider in providers]
+    used = [row for row in ready if not _is_unused(row, reading, name, now)]
+    for row, mark in zip(used, (CURRENT, PREVIOUS), strict=False):
+        row["mark"] = mark
     gates = {provider: gate_row(reading, provider, name, now) for provider in providers}
     longest = STALE_AFTER * settings.rebuild_age if settings else None
     return {
@@ -59,11 +61,18 @@ def _image_row(name: str, config: NodepoolConfig, reading: TreeReading, now: flo
         "stale": newest is not None and longest is not None and newest > longest,
         "builds": builds[:MOST_BUILDS],
         "builds_count": len(builds),
-        "providers": [
-            {**_provider_row(name, provider, builds, reading, now), "gate": gates[provider]} for provider in providers
-        ],
+        "providers": [{**row, "gate": gates[row["provider"]]} for row in rows],
         **_failures(reading, build_notes_path(name), now),
     }
+
+
+def _is_unused(build: dict[str, Any], reading: TreeReading, image: str, now: float) -> bool:
+    """Return True for a build that is used nowhere; mark it."""
+    there = [upload for upload in build["uploads"] if upload["state"] == UploadState.READY]
+    unused = not verdict_on(reading, image, build["id"]).is_used(now)
+    unused = unused or (bool(there) and all(upload["mark"] == UNUSED for upload in there))
+    build["mark"] = UNUSED if unused else ""
+    return unused
 
 
 def _builds(reading: TreeReading, image: str, now: float) -> Iterator[dict[str, Any]]:
@@ -76,7 +85,9 @@ def _builds(reading: TreeReading, image: str, now: float) -> Iterator[dict[str, 
             "formats": ",".join(build.formats),
             "mark": "",
             "uploads": [
-                _upload(upload, provider, build, now) for provider, upload in uploads_of(reading, image, build.id)
+                _upload(upload, provider, build, now)
+                | {"launches": counts_at(reading, provider).of(image, build.id).text()}
+                for provider, upload in uploads_of(reading, image, build.id)
             ],
         }
 
@@ -112,6 +123,8 @@ def _provider_row(
     there = list(dict.fromkeys(upload["build_id"] for upload in usable))
     unused = set(unused_builds(reading, image, provider, there, now))
     told = [trouble_with(reading, image, build_id, provider, now) for build_id in there]
+    for upload in usable:
+        upload["mark"] = UNUSED if upload["build_id"] in unused else ""
     usable = [upload for upload in usable if upload["build_id"] not in unused]
     for upload, mark in zip(usable, (CURRENT, PREVIOUS), strict=False):
         upload["mark"] = mark

@@ -75,6 +75,8 @@ def give_up_bad_builds(context: Context) -> None:
 
     now = context.now()
     for found in context.trials.judge(uploads_of, context.store.verdicts.of_image, now):
+        # Before the decision: whoever sees that sees the figures of which it was made.
+        context.trials.save(context.store, now, every=0.0)
         context.store.verdicts.change(found.image, found.build, partial(_without, found, now))
         line = f"{found.provider}: {found.reason}: nodes are launched from build {found.instead} again, until a newer"
         line += f" build is there or build {found.build} is restored (dib_image)"

@@ -99,6 +99,8 @@ def test_a_build_that_is_not_used_needs_attention_and_the_one_before_is_current(
     (west,) = row["providers"]
     assert (west["current"]["build_id"], west["previous"], west["unused"]) == (OLD, None, [NEW])
     rows = [item for item in attention(reading, NOW, RowsOf(images=[row])) if item["cause"] == "build-unused"]
+    assert row["builds"][0]["mark"] == "not used" and row["builds"][1]["mark"] == "current"
+    assert [upload["launches"] for build in row["builds"] for upload in build["uploads"]] == ["0 of 9", "212 of 212"]
     (told,) = rows
     assert (
         told["text"].count(SENTENCE) == 1 and told["command"] == "nodepoolctl restore tiny" and told["level"] == "warn"
@@ -117,6 +119,23 @@ def test_the_explanation_of_a_request_names_the_build_of_its_nodes() -> None:
     reading = reading_of(tree())
     rows = request_rows(reading, NOW)
     assert explanation(reading, rows, "100-0000000001", NOW)["builds"] == [SENTENCE]
+
+
+def test_the_explanation_names_a_build_that_is_not_used_for_the_nodes_of_the_request() -> None:
+    node = {"state": "building", "provider": "west", "allocated_to": "100-0000000001"}
+    node["image_id"] = f"{IMAGES}/{OLD}/providers/west/images/0000000001"
+    # What the launcher saw when it decided is older than what it counts.
+    fallen = NONE.without("west", "tiny build 7f7f7f7f: 0 of 3 in west; the build before: 9 of 9", NOW - 50)
+    reading = reading_of({**tree(**{NEW: fallen}), "/nodepool/nodes/0000000001": node})
+    (told,) = explanation(reading, request_rows(reading, NOW), "100-0000000001", NOW)["builds"]
+    assert told == f"{SENTENCE}; not used at west by decision of the launcher"
+
+
+def test_without_figures_the_decision_is_told_with_those_that_it_was_made_of() -> None:
+    fallen = NONE.without("west", SENTENCE, NOW - 50)
+    documents = {key: item for key, item in tree(**{NEW: fallen}).items() if "launch-counts" not in key}
+    told = trouble_with(reading_of(documents), "tiny", NEW, "west", NOW)
+    assert told == f"{SENTENCE}; not used at west by decision of the launcher"
 
 
 def test_the_failures_of_an_image_name_the_build_that_failed_last() -> None:
@@ -180,6 +199,13 @@ def test_the_metrics_count_the_builds_that_are_not_used() -> None:
         values = gauges_of(reading_of(tree(**verdicts)), CONFIG, NOW).values
         (found,) = [known for metric, known in values.items() if metric.name == "image_builds_unused"]
         assert found == {("west", "tiny"): value}
+
+
+def test_the_metrics_count_the_launches_from_each_build() -> None:
+    values = gauges_of(reading_of(tree()), CONFIG, NOW).values
+    (found,) = [known for metric, known in values.items() if metric.name == "image_build_launches"]
+    place = ("west", "tiny")
+    assert found == {(*place, OLD[:8], "ready"): 212, (*place, NEW[:8], "ready"): 0, (*place, NEW[:8], "image"): 9}
 
 
 def test_documents_that_cannot_be_used_count_for_nothing() -> None:
