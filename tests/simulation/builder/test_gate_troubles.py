@@ -191,38 +191,6 @@ def test_an_image_that_is_deactivated_during_its_test_is_inconclusive_until_it_i
     assert site.verdicts() == {GOOD: APPROVED}
 
 
-def while_the_playbook_runs(site: GateSite, what: Callable[[], object]) -> None:
-    """Do something in glance while the playbook runs on the next canary, which then passes."""
-    there: list[str] = []
-
-    def watch(point: str) -> bool:
-        if point == "after the playbook on a canary" and not there:
-            there.append(point)
-            what()
-        return False
-
-    site.builder_dies = watch
-
-
-def test_an_image_that_somebody_deletes_while_its_playbook_runs_never_becomes_ready(site: GateSite) -> None:
-    images, gone = site.world.clouds["east"].own_images, []
-    while_the_playbook_runs(site, lambda: gone.append(images.pop(under_upload(site).external_id or "").id))
-    site.bake()
-    assert site.run(300, until=lambda: told(site, f"image {gone[0] if gone else '?'} is no longer in the cloud"))
-    assert site.verdicts() == {} and site.builds_at("east") == [build_id(1)]
-    assert site.run(3000, until=lambda: site.builds_at("east") == site.builds_at("west") == [build_id(1), GOOD])
-    assert gone[0] not in [one.external_id for one in site.ready("east")]
-
-
-def test_an_image_that_is_deactivated_while_its_playbook_runs_waits(site: GateSite) -> None:
-    while_the_playbook_runs(site, lambda: set_status(site, "deactivated"))
-    site.bake()
-    assert site.run(600, until=lambda: told(site, "passed on a canary, but its image is deactivated"))
-    assert site.verdicts() == {} and site.builds_at("east") == [build_id(1)]
-    set_status(site, "active")
-    assert site.run(3000, until=lambda: site.builds_at("east") == site.builds_at("west") == [build_id(1), GOOD])
-
-
 def test_a_gate_that_is_removed_while_no_builder_runs_leaves_no_request_behind(site: GateSite) -> None:
     site.bake()
     assert site.run(60, until=lambda: under_test(site))

@@ -9,7 +9,7 @@ The caller holds the upload's lock. Each step is stored before it is made, so th
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from ....clients.openstack.cloud_client import CloudClient
 from ....imaging.gate_plan import Decide, Inconclusive, Launch, Overdue, Pause, inconclusive, next_step
@@ -26,6 +26,7 @@ from ....model.lines import Line, Subject, Trouble, span
 from .gate_nodes import GateNodes, Refused, TakenNode, Waiting
 from .gate_playbook import edition, log_path, playbook_for, remove_log, remove_logs
 from .kept_contents import KeptContents
+from .presence import PROVEN
 from .upload_claim import UploadClaim
 from .upload_resources import UploadResources
 
@@ -53,6 +54,8 @@ class Gate:
     claim: UploadClaim
     resources: UploadResources
     client: CloudClient
+    _there_at: float = field(init=False, default=0.0)
+    """When the image was surely in the cloud, as a node was launched from it."""
 
     @property
     def upload(self) -> Upload:
@@ -118,7 +121,7 @@ class Gate:
 
     def _decided(self, record: GateRecord, step: Decide, now: float) -> GateRecord:
         """End the test, unless nothing can be made of the image any more: it may have changed since its last launch."""
-        problem = self._image_problem() if step.outcome != REJECTED else ""
+        problem = self._image_problem() if step.outcome != REJECTED and not self._is_there(now) else ""
         if problem and step.outcome == PASSED:
             return self._told(record, inconclusive(record, f"{step.why}, but its image {problem}"), now)
         return self._ended(record, step.outcome, step.why)
@@ -174,6 +177,8 @@ class Gate:
                 held_for, why = gate.hold_failed, end.reason
         finally:
             self._nodes().give_back(taken, hold=held_for, why=why)
+        if kind == CANARY:
+            self._there_at = min(node.created_time or 0.0, self.resources.clock())
         build = build_of_path(node.image_id)
         if build is not None:
             self._contents.keep(*build, end.output)
@@ -208,6 +213,13 @@ class Gate:
         told = "passed" if result.passed else f"failed: {result.reason}"
         self._say(f"{result.kind} {told}", Line if result.passed else Trouble)
         return self._saved(record.with_result(result), record)
+
+    def _is_there(self, now: float) -> bool:
+        """Return True if the image was there lately: nova has launched a canary from it, or glance has listed it."""
+        there_at, seen = self._there_at, self.resources.sighting(self.upload)
+        if seen is not None and seen.asked_at > there_at:
+            there_at = seen.asked_at if seen.usable else 0.0
+        return now - there_at < PROVEN
 
     def _lack_of_image(self) -> str:
         """Return why what became of a canary says nothing about its image; "" if the image is as it was.

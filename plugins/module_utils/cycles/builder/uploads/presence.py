@@ -5,13 +5,15 @@
 whose image is there and cannot be used, such as deactivated ones.
 
 The images of each provider are listed at the start and every ten minutes. An image that a list does not show is read by
-its id, twice with a pause: only an image that glance denies twice counts as lost. An error proves nothing.
+its id, twice with a pause: only an image that glance denies twice counts as lost. An error proves nothing. The
+same list shows whether the images are there that a gate tests.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from ....clients.openstack.cloud_client import CloudClient
 from ....imaging.image_snapshot import ImagesView
@@ -27,6 +29,8 @@ EVERY = 600.0
 APART = 30.0
 """Seconds between the two reads of an image by its id."""
 AFTER_ERROR = 60.0
+PROVEN = EVERY + AFTER_ERROR
+"""Seconds for which an image that was there counts as being there: no more is known of those that are ready."""
 
 
 @dataclass
@@ -44,14 +48,24 @@ class _Provider:
 
 
 @dataclass(frozen=True)
+class Sighting:
+    """What the latest list shows of an image under test. *asked_at*: when the list was asked for (UNIX seconds)."""
+
+    asked_at: float
+    usable: bool
+
+
+@dataclass(frozen=True)
 class Looked:
     """The answer of a cloud.
 
     *absent*: the uploads whose image glance does not know by its id; *there*: the others, with their images.
+    *shown*: the images of the list, by id.
     """
 
     absent: list[Upload]
     there: list[tuple[Upload, Image]]
+    shown: dict[str, Image] = field(default_factory=dict)
 
 
 class Presence:
@@ -72,6 +86,14 @@ class Presence:
         self._clock = clock
         self._say = say
         self._providers: dict[str, _Provider] = {}
+        self._sightings: dict[str, Sighting] = {}
+
+    def sighting(self, upload: Upload) -> Sighting | None:
+        """Return what is known of the image of an upload under test; None for nothing. Any thread may call it.
+
+        It costs no call: the lists that are read for the ready uploads of its provider show it.
+        """
+        return self._sightings.get(upload.path)
 
     @property
     def lost(self) -> frozenset[str]:
@@ -94,11 +116,16 @@ class Presence:
         :param concerns: returns True if the options choose this image at this provider.
         """
         ready: dict[str, dict[str, Upload]] = {}
+        tested: list[Upload] = []
         for state in view.images.values():
             for upload in state.uploads:
+                if upload.state == UploadState.UPLOADING and upload.external_id:
+                    tested.append(upload)
                 usable = upload.state == UploadState.READY and upload.external_id
                 if usable and upload.provider in view.config.providers and concerns(upload.image, upload.provider):
                     ready.setdefault(upload.provider, {})[upload.path] = upload
+        paths = {upload.path for upload in tested}
+        self._sightings = {path: seen for path, seen in self._sightings.items() if path in paths}
         for name in {*self._providers, *ready}:
             known, there = self._providers.setdefault(name, _Provider()), ready.get(name, {})
             known.doubted = _unchanged(known.doubted, there)
@@ -108,7 +135,9 @@ class Presence:
                 continue
             client = self._client(name)
             if client is not None:
-                self._begin(name, known, client, list(known.doubted.values()) or list(there.values()))
+                beside = [upload for upload in tested if upload.provider == name]
+                asked = list(known.doubted.values()) or list(there.values())
+                self._begin(name, known, client, asked, partial(self._note, beside, now))
 
     def _tell_unusable(self, name: str, known: _Provider, there: Iterable[tuple[Upload, Image]]) -> None:
         """Tell once that no server can be made of an image, and that it can be again."""
@@ -122,14 +151,27 @@ class Presence:
                 about = Subject(provider=name, image=upload.image, build=upload.build_id, upload=upload.id)
                 self._say((Trouble if problem else Line)(f"provider {name}: {what}: {text}", **about))
 
-    def _begin(self, name: str, known: _Provider, client: CloudClient, uploads: Sequence[Upload]) -> None:
+    def _begin(
+        self,
+        name: str,
+        known: _Provider,
+        client: CloudClient,
+        uploads: Sequence[Upload],
+        note: Callable[[Looked], None],
+    ) -> None:
         listed = not known.doubted
-        self._workers.start(
-            CHECK,
-            ("", name),
-            lambda: _tried(client, uploads, listed=listed),
-            lambda outcome: self._take(name, known, outcome, first=listed),
-        )
+
+        def take(outcome: Looked | Exception) -> None:
+            if listed and isinstance(outcome, Looked):
+                note(outcome)
+            self._take(name, known, outcome, first=listed)
+
+        self._workers.start(CHECK, ("", name), lambda: _tried(client, uploads, listed=listed), take)
+
+    def _note(self, tested: Sequence[Upload], asked_at: float, looked: Looked) -> None:
+        for upload in tested:
+            usable = upload_problem(looked.shown.get(upload.external_id or "")) is None
+            self._sightings[upload.path] = Sighting(asked_at, usable)
 
     def _take(self, name: str, known: _Provider, outcome: Looked | Exception, *, first: bool) -> None:
         now = self._clock()
@@ -161,7 +203,7 @@ def look(client: CloudClient, uploads: Iterable[Upload], *, listed: bool) -> Loo
     :raises CloudError: a call failed, so the result is unknown.
     """
     shown = {image.id: image for image in client.list_own_images()} if listed else {}
-    looked = Looked([], [])
+    looked = Looked([], [], shown)
     for upload in uploads:
         if not upload.external_id:
             continue

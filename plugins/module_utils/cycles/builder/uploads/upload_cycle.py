@@ -150,6 +150,7 @@ class UploadsCycle(Work):
             view=lambda key: context.view(clock(), self._workers.keys - {key}),
             config=lambda: context.config,
             waits=lambda key: self._workers.become(key, TEST),
+            sighting=self._presence.sighting,
             say=say,
             store_patience=context.config.zookeeper.timeout + UPLOAD_GRACE,
             hook_timeout=context.options.hook_timeout,

@@ -18,6 +18,8 @@ from ....clients.zookeeper.store import Store
 from ....imaging.image_snapshot import ImagesView
 from ....model.config.types import NodepoolConfig
 from ....model.errors import NodepoolError
+from ....model.image import Upload
+from .presence import Sighting
 
 
 class Interrupted(NodepoolError):
@@ -34,6 +36,7 @@ class UploadResources:
     :param config: returns the present configuration.
     :param waits: takes the (build id, provider) of an upload that waits for its gate: it does not count as one more
         upload to the provider.
+    :param sighting: returns what a list of images has shown of an upload under test.
     :param say: takes a line for the operator.
     :param store_patience: seconds for which a write waits for ZooKeeper.
     """
@@ -47,6 +50,7 @@ class UploadResources:
     store_patience: float
     hook_timeout: float
     waits: Callable[[tuple[str, str]], None] = lambda key: None
+    sighting: Callable[[Upload], Sighting | None] = lambda upload: None
     clock: Callable[[], float] = time.time
     steady: Callable[[], float] = time.monotonic
     sleeper: Callable[[float], None] = time.sleep

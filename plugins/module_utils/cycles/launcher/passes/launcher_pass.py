@@ -226,9 +226,12 @@ class LauncherPass:
             launches = self._launches.in_progress.watched(actor)
             full = self._waits.for_room
             by_quota = full and actor.given_back.tells
+            patient = not (full or launches.hurry)
+            if not patient:
+                actor.view.missing.hurry()
             watched = replace(
                 launches,
-                deleting_since=self._removals.asked(actor, patient=not (full or launches.hurry)),
+                deleting_since=self._removals.asked(actor, patient=patient),
                 unclear=launches.unclear + self._deletions.unclear(actor),
                 hurry=launches.hurry or (full and (actor.given_back.in_doubt or not by_quota)),
                 full=full,

@@ -19,6 +19,9 @@ from ....model.cloud import META_PROVIDER, Server
 from .inquiries import Inquiries
 
 GONE = ("DELETED", "SOFT_DELETED")
+TWICE = 240.0
+"""Seconds from an empty list to the next one that shows, together with it, that patient servers are gone: a cell is
+rarely away for so long, and whatever reappears later is deleted as a leak."""
 MOST_ENDED = 1000
 """Largest number of missing servers that are remembered as gone, so that nova need not be asked about them again."""
 SAMPLE = 3
@@ -36,8 +39,12 @@ class Missing:
         self._provider = provider
         self._site = site
         self._inquiries = inquiries
-        self._leaving: set[str] = set()
+        self._leaving: dict[str, bool] = {}
+        """Server → True if nobody needs to know soon that it is gone."""
         self._servers: dict[str, Server] = {}
+        self._unhurried: dict[str, Server] = {}
+        """The servers that an empty list lacks, where all of them are patient: nova is not asked about them."""
+        self._empty_from = 0.0
         self._sample: list[str] = []
         self._ended: deque[str] = deque(maxlen=MOST_ENDED)
         self._began = 0.0
@@ -47,11 +54,20 @@ class Missing:
         return len(self._servers)
 
     def __contains__(self, server_id: object) -> bool:
-        return server_id in self._servers
+        return server_id in self._servers or server_id in self._unhurried
 
-    def leave(self, server_id: str) -> None:
-        """Note that the deletion of the server is about to be asked for: lists may leave it out from now on."""
-        self._leaving.add(server_id)
+    def leave(self, server_id: str, *, patient: bool = False) -> None:
+        """Note that the deletion of the server is about to be asked for: lists may leave it out from now on.
+
+        :param patient: nobody needs to know soon that it is gone.
+        """
+        self._leaving[server_id] = patient
+
+    def hurry(self) -> None:
+        """Somebody waits for room: nova is asked about what an empty list lacks, too."""
+        if self._unhurried:
+            self._servers, self._unhurried = self._unhurried, {}
+            self._sample, self._began = _some(list(self._servers), 1), self._empty_from
 
     def compare(
         self, before: Mapping[str, Server], shown: Mapping[str, Server], listed_from: float
@@ -69,14 +85,22 @@ class Missing:
             key for key, server in lost.items() if key not in self._leaving and server.task_state != "deleting"
         ]
         # An empty list looks the same whether all servers are gone or none can be shown.
-        self._servers = lost if unexplained or not shown else {}
+        doubted = lost if unexplained or not shown else {}
+        self._unhurried = doubted if all(self._leaving.get(key) for key in doubted) else {}
+        if not self._unhurried:
+            self._empty_from = 0.0
+        elif self._empty_from and listed_from - self._empty_from >= TWICE:
+            self._ended.extend(self._unhurried)
+            self._unhurried, doubted, self._empty_from = {}, {}, 0.0
+        self._empty_from = self._empty_from or (listed_from if self._unhurried else 0.0)
+        self._servers = {} if self._unhurried else doubted
         self._sample = [key for key in self._sample if key in self._servers]
         if self._servers and not self._sample:
             self._sample = _some(unexplained, SAMPLE) if unexplained else _some(list(lost), 1)
             self._began = listed_from
         self._since = listed_from
-        believed = {**self._servers, **shown}
-        self._leaving &= believed.keys()
+        believed = {**self._servers, **self._unhurried, **shown}
+        self._leaving = {key: patient for key, patient in self._leaving.items() if key in believed}
         return believed
 
     def _is_mine(self, server: Server) -> bool:

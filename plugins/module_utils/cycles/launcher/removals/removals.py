@@ -38,8 +38,9 @@ STUCK_AFTER = 3
 LONGEST_PAUSE = 300.0
 FRESH = 15.0
 """Seconds after its first accepted delete for which a server that seemed stuck is watched like any other."""
-PATIENCE = 300.0
-"""Seconds for which a patient removal waits for a list that is read anyway: the sweep reads one so often."""
+PATIENCE = 660.0
+"""Seconds for which a patient removal waits for lists that are read anyway: the sweep reads one every five minutes, and
+two are needed where the project is empty."""
 UNHEARD_PAUSE = 10.0
 """Largest number of seconds to the next try after a call without an answer."""
 
@@ -365,7 +366,7 @@ class Removals:
                 removal.news = True
 
         removal.busy = True
-        removal.actor.view.missing.leave(server_id)
+        removal.actor.view.missing.leave(server_id, patient=removal.patient)
         if force:
             removal.actor.call("POST /servers/{id}/action", lambda: client.force_delete_server(server_id), answered)
         else:

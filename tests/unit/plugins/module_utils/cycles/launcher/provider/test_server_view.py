@@ -118,3 +118,42 @@ def test_with_another_client_the_next_list_is_a_whole_one(view, nova):
     view.renew()
     view.want_list(nova.now)
     assert nova.asked[-1] is None
+
+
+def deleted(view: ServerView, nova: Nova, *, patient: bool) -> None:
+    """The only server of the project is deleted, and a list is empty."""
+    view.take_list(Listing({"a": server("a")}), 1000.0)
+    view.missing.leave("a", patient=patient)
+    nova.now = 1100.0
+    view.take_list(Listing({}), 1100.0)
+    view.settle(nova.now)
+
+
+def test_nova_is_asked_about_the_only_server_that_an_empty_list_lacks(view, nova, asked) -> None:
+    deleted(view, nova, patient=False)
+    assert "a" in view.servers and [ident for ident, _answered in asked] == ["a"]
+
+
+def test_two_empty_lists_show_the_end_of_a_server_for_which_nobody_waits(view, nova, asked) -> None:
+    deleted(view, nova, patient=True)
+    assert "a" in view.servers and "a" in view.missing and not view.missing, "sweeps go on"
+    view.take_list(Listing({}), 1200.0)
+    assert "a" in view.servers, "so soon after the first it proves nothing"
+    view.take_list(Listing({}), 1400.0)
+    view.settle(nova.now)
+    assert not view.servers and "a" not in view.missing and asked == []
+
+
+def test_nova_is_asked_about_it_as_soon_as_somebody_waits(view, nova, asked) -> None:
+    deleted(view, nova, patient=True)
+    view.missing.hurry()
+    view.settle(nova.now)
+    assert "a" in view.servers and [ident for ident, _answered in asked] == ["a"]
+
+
+def test_a_server_that_a_list_shows_again_is_there(view, nova, asked) -> None:
+    deleted(view, nova, patient=True)
+    view.take_list(Listing({"a": server("a")}), 1200.0)
+    assert "a" in view.servers and "a" not in view.missing
+    view.take_list(Listing({}), 1400.0)
+    assert "a" in view.servers and asked == [], "the next empty list is the first one"
