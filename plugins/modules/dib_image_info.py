@@ -209,6 +209,11 @@ builds:
       description: Formats of the build. Empty while it is made and when it failed.
       type: list
       elements: str
+    changes:
+      description:
+        - What differs in the newest build from the build that was in use when it was made. It is null for older builds,
+          and when that is not known.
+      type: str
     files:
       description: Files of the build in C(images-dir) on this host, with the bytes on disk.
       type: list
@@ -234,6 +239,7 @@ builds:
       builder_id: 0f5c8a55-3f4e-4f55-9f0b-6a3a3f1d1c52
       here: true
       formats: [qcow2, raw]
+      changes: "compared with build 0b5c7e0f8d2b4a4c9f6d3a1e2c4b5a69: 2 newer: bash 5.2-2, libc6 2.36-9+deb12u8"
       files:
         - {name: debian-12-62ee55d4b3414869b6b292a38d9f6cf0.qcow2, size: 421527552}
       providers: [cloud1]

@@ -148,6 +148,11 @@ uploads:
     unusable:
       description: Why no server can be made of the image, and the remedy; null if one can be, or if that is unknown.
       type: str
+    changes:
+      description:
+        - What differs in the newest build from the build that was in use when it was made. It is null for older builds,
+          and when that is not known.
+      type: str
     used:
       description: Whether nodes may be launched from the build at this provider.
       type: bool
@@ -201,6 +206,7 @@ uploads:
       build_age: 11520.0
       stale: false
       current: true
+      changes: "compared with build 0b5c7e0f8d2b4a4c9f6d3a1e2c4b5a69: 2 newer: bash 5.2-2, libc6 2.36-9+deb12u8"
       used: true
       verdict: null
       launches:

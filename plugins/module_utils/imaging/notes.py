@@ -11,6 +11,7 @@ from typing import Any
 
 from ..clients.zookeeper.link.paths import segment
 from ..model.backoff import backoff
+from ..model.bounded_text import bounded
 from ..model.documents import (
     mapping,
     seconds,
@@ -26,8 +27,8 @@ from .listed import Listed
 FIRST_BACKOFF, MOST_BACKOFF = 10.0, 3600.0
 LONGEST_BACKOFF = 3960.0
 """Longest delay of a build or upload after failures, in seconds: an hour, and a tenth for the random spread."""
-LONGEST_ERROR = 500
-"""Characters of an error that are stored."""
+LONGEST_ERROR, LONGEST_CHANGES = 500, 1500
+"""Characters of an error, and of what differs between two builds, that are stored."""
 LISTED_FOR = 86400.0
 """Seconds after the beginning of its last cycle for which what a builder listed is not deleted by others."""
 
@@ -119,15 +120,23 @@ class BuildNotes:
     """The stored data about an image's builds.
 
     *sizes*: format → bytes on disk of the last good build. *seconds*: its duration, None before the first one.
+    *build*: its id. *changes*: what differs from the build that was in use then; "" if that is unknown.
     """
 
     failures: Failures = field(default_factory=Failures)
     sizes: Mapping[str, int] = field(default_factory=dict)
     seconds: float | None = None
+    build: str = ""
+    changes: str = ""
 
     def document(self) -> dict[str, Any]:
         """As it is stored."""
-        return {**self.failures.document(), "sizes": dict(self.sizes), "seconds": self.seconds}
+        told = {"changes_of": self.build, "changes": self.changes} if self.changes else {}
+        return {**self.failures.document(), "sizes": dict(self.sizes), "seconds": self.seconds, **told}
+
+    def changes_of(self, build_id: str) -> str | None:
+        """Return what differs in a build from the one that was in use before; None if that is unknown."""
+        return self.changes or None if self.build == build_id else None
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any] | None) -> BuildNotes:
@@ -139,6 +148,8 @@ class BuildNotes:
             failures=Failures.from_document(known),
             sizes={key: size for key, size in readable.items() if size > 0},
             seconds=seconds(known.get("seconds")),
+            build=text(known.get("changes_of")) or "",
+            changes=bounded(text(known.get("changes")) or "", LONGEST_CHANGES),
         )
 
     def space_needed(self, formats: Collection[str]) -> int | None:

@@ -18,10 +18,14 @@ COMMAND = (
     " || apk list -I 2>/dev/null | sed 's/-\\([0-9][^ ]*\\) .*/ \\1/'"
 )
 """Shell command whose output :meth:`ImageContents.from_output` reads: no Python is needed on the node."""
+COMPARED = "compared with build"
+"""How a sentence about what differs begins."""
 MOST_PACKAGES = 20_000
 MOST_NAMED = 5
 """Most packages of a kind that a sentence names."""
 _NAME, _VERSION = re.compile(r"[\w.+~-]{1,200}"), re.compile(r"[\w.+:~^-]{1,200}")
+_KERNEL = re.compile(r"linux-image-(?:unsigned-)?(\d[\w.+~-]*)")
+"""The package of a kernel in Debian and Ubuntu, with what ``uname -r`` says when it runs."""
 _PARTS = re.compile(r"\d+|[A-Za-z]+|~|[^\dA-Za-z~]+")
 
 
@@ -54,13 +58,31 @@ class ImageContents(Stored):
                 packages[words[0]] = words[1]
         return cls(kernel, packages) if kernel else None
 
+    @classmethod
+    def from_manifest(cls, document: object) -> ImageContents | None:
+        """Read the manifest of diskimage-builder's element ``dpkg``; None if it names no package.
+
+        The kernel is the newest that is installed; "" if there is none, or it has another name.
+        """
+        rows = document.get("packages") if isinstance(document, dict) else None
+        packages: dict[str, str] = {}
+        for row in rows[:MOST_PACKAGES] if isinstance(rows, list) else ():
+            found = [row.get(key) for key in ("package", "version", "status")] if isinstance(row, dict) else []
+            name, version, status = (word if isinstance(word, str) else "" for word in found or ("", "", ""))
+            name = name.partition(":")[0]  # the architecture, which some have
+            if _NAME.fullmatch(name) and _VERSION.fullmatch(version) and status[1:2] == "i":
+                packages[name] = version
+        kernels = [match[1] for name in packages if (match := _KERNEL.fullmatch(name))]
+        return cls(max(kernels, key=_order, default=""), packages) if packages else None
+
 
 def changes(before: ImageContents, after: ImageContents) -> str:
     """Return what has changed as a part of a sentence: the kernel, and packages that are new, gone, newer or older."""
     old, new = before.packages, after.packages
     both = sorted(name for name in old if name in new and old[name] != new[name])
     newer = [name for name in both if _order(new[name]) > _order(old[name])]
-    parts = [f"kernel {before.kernel} became {after.kernel}"] if before.kernel != after.kernel else []
+    known = before.kernel and after.kernel
+    parts = [f"kernel {before.kernel} became {after.kernel}"] if known and before.kernel != after.kernel else []
     kinds = (
         ("added", sorted(set(new) - set(old)), new),
         ("removed", sorted(set(old) - set(new)), old),
@@ -68,7 +90,7 @@ def changes(before: ImageContents, after: ImageContents) -> str:
         ("older", [name for name in both if name not in newer], new),
     )
     parts += [_told(what, names, versions) for what, names, versions in kinds if names]
-    return "; ".join(parts) or "the same kernel and packages"
+    return "; ".join(parts) or ("the same kernel and packages" if known else "the same packages")
 
 
 def _told(what: str, names: Sequence[str], versions: Mapping[str, str]) -> str:

@@ -189,6 +189,7 @@ def build_row(view: ImagesView, state: ImageState, build: Build, deletion: Delet
         "builder_id": build.builder_id,
         "here": view.is_ours(build),
         "formats": list(build.formats),
+        "changes": state.notes.changes_of(build.id),
         "files": [{"name": file.name, "size": file.size} for file in view.files_of(build.id)],
         "providers": sorted(
             {upload.provider for upload in state.uploads_of(build.id) if upload.state == UploadState.READY}
@@ -205,6 +206,7 @@ def _of_launches(
     known, verdict = counts.get(upload.provider) or LaunchCounts(), state.verdict(upload.build_id)
     figures = sentence_with_words(upload.image, upload.build_id, upload.provider, known)
     return {
+        "changes": state.notes.changes_of(upload.build_id),
         "used": verdict.is_used(view.now, upload.provider),
         "verdict": verdict.text(view.now, upload.provider, figures) or None,
         "launches": figures_of(known, upload.image, upload.build_id, upload.provider),

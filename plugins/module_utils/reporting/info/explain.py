@@ -22,13 +22,15 @@ from ...model.stored import BadDocument, is_number
 from . import build_figures, gate_rows
 from .expecting import PROVIDERS, expected_wait
 from .fields import age, age_text
+from .image_reading import changes_of
 from .names import pool_documents
 from .node_rows import adoption_text
 from .request_rows import WAITS, said_now
 
 DECLINES = paths.own(own_tree.DECLINES)
 LAUNCHES = paths.own(own_tree.LAUNCHES)
-ROOTS = (paths.NODES, paths.IMAGES, WAITS, DECLINES, PROVIDERS, *build_figures.ROOTS, *gate_rows.ROOTS)
+BUILD_NOTES = paths.own(own_tree.BUILD_NOTES)
+ROOTS = (paths.NODES, paths.IMAGES, WAITS, DECLINES, PROVIDERS, BUILD_NOTES, *build_figures.ROOTS, *gate_rows.ROOTS)
 MOST_AHEAD = 10
 UNSAID = "unsaid"
 """The code of a pool of this collection that has no reason about a request."""
@@ -119,7 +121,9 @@ def _builds(reading: TreeReading, nodes: Iterable[Found], now: float) -> list[st
     for node in nodes:
         place, provider = build_of_path(text(node.document.get("image_id"))), text(node.document.get("provider"))
         if place is not None and provider:
-            found[build_figures.trouble_with(reading, *place, provider, now)] = None
+            trouble = build_figures.trouble_with(reading, *place, provider, now)
+            changes = changes_of(reading, *place) if trouble else None
+            found[f"{trouble}; {changes}" if changes else trouble] = None
             found |= dict.fromkeys(build_figures.troubles_at(reading, place[0], provider, now))
             found[gate_rows.gate_sentence(reading, provider, place[0])] = None
     return [told for told in found if told]

@@ -14,12 +14,14 @@ from ...imaging.notes import build_notes_path, upload_notes_path
 from ...model import own_tree
 from ...model.config.types import NodepoolConfig
 from ...model.image import STALE_AFTER, Build, BuildState, Upload, UploadState
+from ...model.image_contents import COMPARED
 from . import build_figures
 from .build_figures import counts_at, trouble_with, unused_builds, verdict_on
 from .fields import age
 from .gate_rows import gate_row
 from .image_reading import (
     builds_of,
+    changes_of,
     failures_of,
     image_names,
     is_paused,
@@ -61,6 +63,7 @@ def _image_row(name: str, config: NodepoolConfig, reading: TreeReading, now: flo
         "stale": newest is not None and longest is not None and newest > longest,
         "builds": builds[:MOST_BUILDS],
         "builds_count": len(builds),
+        "changes": None if not ready or _tells(gates, ready[0]["id"]) else changes_of(reading, name, ready[0]["id"]),
         "providers": [{**row, "gate": gates[row["provider"]]} for row in rows],
         **_failures(reading, build_notes_path(name), now),
     }
@@ -73,6 +76,13 @@ def _is_unused(build: dict[str, Any], reading: TreeReading, image: str, now: flo
     unused = unused or (bool(there) and all(upload["mark"] == UNUSED for upload in there))
     build["mark"] = UNUSED if unused else ""
     return unused
+
+
+def _tells(gates: Mapping[str, dict[str, Any] | None], build_id: str) -> bool:
+    """Return True if the test of a build at some provider says what differs, too."""
+    return any(
+        gate is not None and gate["build_id"] == build_id and COMPARED in gate["text"] for gate in gates.values()
+    )
 
 
 def _builds(reading: TreeReading, image: str, now: float) -> Iterator[dict[str, Any]]:

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator
 
 from ...clients.zookeeper.link import paths
 from ...clients.zookeeper.tree_reading import Found, TreeReading
-from ...imaging.notes import Failures
+from ...imaging.notes import BuildNotes, Failures, build_notes_path
 from ...model.config.types import NodepoolConfig
 from ...model.image import Build, Upload, is_build_id, is_upload_id
 
@@ -65,6 +65,12 @@ def failures_of(reading: TreeReading, path: str) -> Failures:
     """Return the failures in a row that a builder has stored at *path* of our subtree."""
     found = reading.one(paths.own(path))
     return Failures.from_document(found.document if found is not None else None)
+
+
+def changes_of(reading: TreeReading, image: str, build_id: str) -> str | None:
+    """Return what differs in a build from the one that was in use before; None if that is unknown."""
+    found = reading.one(paths.own(build_notes_path(image)))
+    return BuildNotes.from_document(found.document).changes_of(build_id) if found is not None else None
 
 
 def _build(found: Found) -> Build:

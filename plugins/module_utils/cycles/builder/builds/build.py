@@ -18,10 +18,13 @@ from ....clients.zookeeper.locks import Held
 from ....clients.zookeeper.store import Store
 from ....imaging.due_builds import BuildCase
 from ....imaging.notes import (
+    LONGEST_CHANGES,
     BuildNotes,
     Failures,
     build_notes_path,
 )
+from ....model.bounded_text import bounded
+from ....model.build_verdict import NONE
 from ....model.config.types import NodepoolConfig
 from ....model.errors import (
     ConfigError,
@@ -29,9 +32,10 @@ from ....model.errors import (
     StoreError,
     StoreGone,
 )
-from ....model.image import Build, BuildState
+from ....model.image import Build, BuildState, UploadState, age_order
 from ....model.lines import Line, Trouble
 from ...frame.stop import SERVING, Stop
+from ..context.kept_contents import KeptContents
 from .build_guard import LOST, BuildGuard
 from .image_builder import FAILED, BuildOutput, ImageBuilder, Job
 
@@ -224,7 +228,9 @@ class _Build:
             context.pause(_PACE)
         try:
             if report.state == READY:
-                context.store.own.put(self._notes_path, BuildNotes(Failures(), report.sizes, report.seconds).document())
+                changes = self._changes(report.build_id)
+                notes = BuildNotes(Failures(), report.sizes, report.seconds, report.build_id, changes)
+                context.store.own.put(self._notes_path, notes.document())
                 requested = context.store.images.requested(report.image)
                 if requested is not None and requested < guard.build.born:  # this build does not serve a later request
                     context.store.images.drop_request(report.image)
@@ -232,6 +238,21 @@ class _Build:
                 self._remember_failure(report.error, report.build_id)
         except StoreError as problem:  # the record is stored; the request that it served is dropped later
             context.say(Trouble(f"{report.image}: {problem}", image=report.image, build=report.build_id))
+
+    def _changes(self, build_id: str) -> str:
+        """Return, and tell, what differs from the newest build in use, as far as this builder has both; "" if not."""
+        store, image = self._context.store, self._job.image.name
+        used, verdicts = set[str](), store.verdicts.of_image(image)
+        for upload in store.images.uploads(image):
+            verdict = verdicts.get(upload.build_id, NONE)
+            if upload.state == UploadState.READY and verdict.is_used(self._context.clock(), upload.provider):
+                used.add(upload.build_id)
+        builds = [build for build in store.images.builds(image) if build.id in used]
+        before = max(builds, key=age_order).id if builds else ""
+        told = bounded(KeptContents(self._job.images_dir).changes(image, before, build_id), LONGEST_CHANGES)
+        if told:
+            self._say(f"build {build_id}: {told}")
+        return told
 
     def _remember_failure(self, error: str, build_id: str) -> None:
         context = self._context

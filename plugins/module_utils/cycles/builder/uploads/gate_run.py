@@ -23,9 +23,9 @@ from ....model.errors import CloudError, CloudImageBroken, NodepoolError
 from ....model.gate import CANARY, PASSED, PROMOTED, REJECTED, GateRecord, GateResult
 from ....model.image import Upload, build_of_path
 from ....model.lines import Line, Subject, Trouble, span
+from ..context.kept_contents import KeptContents
 from .gate_nodes import GateNodes, Refused, TakenNode, Waiting
 from .gate_playbook import edition, log_path, playbook_for, remove_log, remove_logs
-from .kept_contents import KeptContents
 from .presence import PROVEN
 from .upload_claim import UploadClaim
 from .upload_resources import UploadResources
@@ -289,10 +289,8 @@ class Gate:
         return self.resources.store.verdicts.of_build(self.upload.image, self.upload.build_id)
 
     def _changes(self) -> str:
-        """Return how the build differs from the one in use, as far as its nodes have reported that."""
-        before, after = self._in_use(), self.upload.build_id
-        told = self._contents.changes(self.upload.image, before, after) if before else ""
-        return f"compared with build {before}: {told}" if told else ""
+        """Return how the build differs from the one in use, as far as that is known."""
+        return self._contents.changes(self.upload.image, self._in_use(), self.upload.build_id)
 
     @property
     def _contents(self) -> KeptContents:

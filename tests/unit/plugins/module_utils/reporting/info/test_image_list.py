@@ -77,3 +77,17 @@ def test_the_number_of_builds_is_bounded():
     row = rows(documents)["debian"]
     assert len(row["builds"]) == MOST_BUILDS and row["builds_count"] == 50
     assert row["builds"][0]["id"] == "0" * 32
+
+
+def test_what_differs_in_the_newest_build_is_told_unless_its_test_tells_it():
+    documents = busy_tree.documents(NOW)
+    newest = rows(documents)["debian-12"]["builds"][0]["id"]
+    told = f"compared with build {'0' * 32}: 1 newer: bash 5.2-2"
+    documents["/nodepool/stackci/image-builds/debian-12"] = {"failures": 0, "changes_of": newest, "changes": told}
+    assert rows(documents)["debian-12"]["changes"] == told and rows(documents)["fedora-42"]["changes"] is None
+    gate = {"build": newest, "upload": "0000000001", "outcome": "passed", "note": f"the playbook passed; {told}"}
+    documents["/nodepool/stackci/image-gates/cloud-fra/debian-12"] = gate
+    assert rows(documents)["debian-12"]["changes"] is None
+    documents["/nodepool/stackci/image-builds/debian-12"] = {"failures": 0, "changes_of": "of another", "changes": told}
+    del documents["/nodepool/stackci/image-gates/cloud-fra/debian-12"]
+    assert rows(documents)["debian-12"]["changes"] is None
