@@ -29,6 +29,8 @@ LONGEST_BACKOFF = 3960.0
 """Longest delay of a build or upload after failures, in seconds: an hour, and a tenth for the random spread."""
 LONGEST_ERROR, LONGEST_CHANGES = 500, 1500
 """Characters of an error, and of what differs between two builds, that are stored."""
+COMPARED = "compared with build"
+"""How a sentence about what differs between two builds begins."""
 LISTED_FOR = 86400.0
 """Seconds after the beginning of its last cycle for which what a builder listed is not deleted by others."""
 

@@ -18,8 +18,6 @@ COMMAND = (
     " || apk list -I 2>/dev/null | sed 's/-\\([0-9][^ ]*\\) .*/ \\1/'"
 )
 """Shell command whose output :meth:`ImageContents.from_output` reads: no Python is needed on the node."""
-COMPARED = "compared with build"
-"""How a sentence about what differs begins."""
 MOST_PACKAGES = 20_000
 MOST_NAMED = 5
 """Most packages of a kind that a sentence names."""

@@ -10,11 +10,10 @@ from typing import Any
 
 from ...clients.zookeeper.link import paths
 from ...clients.zookeeper.tree_reading import TreeReading
-from ...imaging.notes import build_notes_path, upload_notes_path
+from ...imaging.notes import COMPARED, build_notes_path, upload_notes_path
 from ...model import own_tree
 from ...model.config.types import NodepoolConfig
 from ...model.image import STALE_AFTER, Build, BuildState, Upload, UploadState
-from ...model.image_contents import COMPARED
 from . import build_figures
 from .build_figures import counts_at, trouble_with, unused_builds, verdict_on
 from .fields import age

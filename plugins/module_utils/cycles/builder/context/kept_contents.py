@@ -15,7 +15,8 @@ import os
 import stat
 
 from ....imaging.files import base_name
-from ....model.image_contents import COMPARED, ImageContents, changes
+from ....imaging.notes import COMPARED
+from ....model.image_contents import ImageContents, changes
 from ....model.stored import BadDocument
 
 NAME = "contents.json"
@@ -88,5 +89,5 @@ def _text(path: str) -> str:
     with open(fd, "rb") as file:
         found = os.fstat(fd)
         if not stat.S_ISREG(found.st_mode) or found.st_size > MOST_BYTES:
-            raise OSError(f"{path} is no file, or too long")
+            raise OSError(f"{path}: is a link or a folder, or longer than {MOST_BYTES} bytes")
         return file.read(MOST_BYTES).decode("utf-8", "replace")
