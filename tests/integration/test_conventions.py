@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -15,7 +16,7 @@ from tests.support.ansible_run import ROOT, command
 
 GROUP = yaml.safe_load((ROOT / "meta" / "runtime.yml").read_text("utf-8"))["action_groups"]["all"]
 CONFIG = {"zookeeper-servers": [{"host": "localhost"}], "labels": []}
-MORE = {
+MORE: dict[str, dict[str, Any]] = {
     "node": {"ids": ["1"], "state": "held"},
     "request": {"ids": ["1"], "state": "absent"},
     "dib_image": {"image": "debian", "build_id": "1", "state": "approved"},
