@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import importlib
 import os
+import re
 import stat
 import time
 from collections.abc import Callable
@@ -33,6 +34,10 @@ MOST_OUTPUT = 1 << 28
 """Bytes of a command's output that are read: what writes without end would keep the launcher busy."""
 TAIL = 4096
 """Bytes of a command's output that are kept: its end."""
+_CUT_WORD = re.compile(r"\A(?:\S{0,255}\s|\S{256}\[?[0-?]*[ -/]*[@-~])")
+"""What may be the rest of a secret, of a letter, or of a sequence that controls a terminal."""
+LONGEST_SHOWN = 3 * TAIL
+"""So much becomes of TAIL bytes that are no text at all: three bytes of each."""
 LONGEST_OUTPUT = 600
 """Bytes of that end that are told."""
 LONGEST_COMMAND = 80
@@ -189,7 +194,12 @@ class _Attempts:
 
     def _output(self, tail: bytes) -> str:
         """Return the end of the output, where a command says what is wrong, without secrets."""
-        text = redacted(tail.decode("utf-8", "replace").strip(), self.job.secrets)
+        text = tail.decode("utf-8", "replace")
+        if len(tail) == TAIL:
+            text = _CUT_WORD.sub("", text)
+        # A sequence for a terminal may be in the middle of a secret, and must be whole to be left out.
+        shown = bounded(redacted(text, self.job.secrets), LONGEST_SHOWN)
+        text = redacted(shown, self.job.secrets).strip()
         if not text:
             return "; without output"
         return f"; its output ends with: {bounded(text[-LONGEST_OUTPUT:], LONGEST_OUTPUT)}"

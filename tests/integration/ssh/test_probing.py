@@ -78,10 +78,19 @@ class Wire:
             end.close()
 
 
-def tried(folder: Path, handler: Handler, timeout: int = 2, wired: list[Wire] | None = None) -> tuple[ProbeResult, int]:
+def tried(
+    folder: Path,
+    handler: Handler,
+    timeout: int = 2,
+    wired: list[Wire] | None = None,
+    secrets: tuple[str, ...] = (),
+    encoding: str | None = "utf-8",
+    interval: int = 1,
+) -> tuple[ProbeResult, int]:
     """The result, and how many connections there were.
 
     :param wired: gets the wire between the two; without it there is none.
+    :param encoding: of what the handler writes; None: it writes bytes.
     """
     key = asyncssh.generate_private_key("ssh-ed25519")
     key.write_private_key(str(folder / "key"))
@@ -101,16 +110,17 @@ def tried(folder: Path, handler: Handler, timeout: int = 2, wired: list[Wire] | 
             server_host_keys=[host_key],
             authorized_client_keys=str(folder / "key.pub"),
             process_factory=handler,
+            encoding=encoding,
         )
         port = listening.sockets[0].getsockname()[1]
-        wanted = Probe(command="smoke", key_file="key", timeout=timeout, interval=1)
+        wanted = Probe(command="smoke", key_file="key", timeout=timeout, interval=interval)
         between = None
         if wired is not None:
             wired.append(Wire(port))
             between = await asyncio.start_server(wired[0].connected, "127.0.0.1", 0)
             port = between.sockets[0].getsockname()[1]
         try:
-            job = ProbeJob("one", "127.0.0.1", port, "zuul", wanted, folder=str(folder))
+            job = ProbeJob("one", "127.0.0.1", port, "zuul", wanted, folder=str(folder), secrets=secrets)
             return await asyncio.wait_for(probe(job), 60)
         finally:
             listening.close()
