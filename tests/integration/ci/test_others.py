@@ -10,17 +10,20 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.integration.ci.conftest import EXAMPLES, Pool
+from tests.simcloud.guests.processes import descendants
 from tests.support.ansible_run import BIN
+from tests.support.fixtures_zookeeper import eventually
 
 SHELL = sorted(
     path for path in EXAMPLES.rglob("*") if path.is_file() and path.read_bytes().startswith(b"#!/usr/bin/env bash")
 )
 SHELLCHECK = shutil.which("shellcheck")
-TMT = shutil.which("tmt")
+TMT = shutil.which("tmt") and shutil.which("rsync")
 
 
 def play(ci: Pool, **variables: object) -> list[str | Path]:
@@ -54,17 +57,65 @@ def test_a_killed_playbook_loses_its_nodes_when_the_lease_expires(ci: Pool) -> N
     assert ci.empty()
 
 
-@pytest.mark.skipif(TMT is None, reason="needs tmt (pip install tmt) and rsync")
-@pytest.mark.parametrize(("test", "works"), [('test -n "$SSH_CONNECTION"', True), ("false", False)])
-def test_tmt_runs_its_plans_on_a_fresh_node(test, works, ci: Pool) -> None:
+def tmt(ci: Pool, test: str) -> tuple[list[str | Path], dict[str, Any]]:
+    """A folder with one plan with one test, and how its plans are run on a fresh node."""
     tree = ci.folder / "tree"
     (tree / ".fmf").mkdir(parents=True)
     (tree / ".fmf" / "version").write_text("1\n")
     (tree / "plan.fmf").write_text(
         f"discover: {{how: shell, tests: [{{name: one, test: {json.dumps(test)}}}]}}\nexecute: {{how: tmt}}\n"
     )
-    code, out = ci.run(EXAMPLES / "tmt" / "nodepool-tmt", "debian-12", cwd=tree)
+    # tmt looks every 30 s whether its ssh has connected, unless the path is too long for a shared connection.
+    runs = ci.folder / ("runs-" + "x" * 84)
+    return [EXAMPLES / "tmt" / "nodepool-tmt", "debian-12"], {
+        "cwd": tree,
+        "env": {"TMT_WORKDIR_ROOT": str(runs), "TMT_CONNECT_TIMEOUT": "20"},
+    }
+
+
+NEEDS_TMT = pytest.mark.skipif(not TMT, reason="needs tmt (pip install tmt) and rsync")
+
+
+@NEEDS_TMT
+@pytest.mark.parametrize(("test", "works"), [('test -n "$SSH_CONNECTION"', True), ("false", False)])
+def test_tmt_runs_its_plans_on_a_fresh_node(test, works, ci: Pool) -> None:
+    words, options = tmt(ci, test)
+    code, out = ci.run(*words, **options)
     assert (code == 0) == works, out
+    assert "summary: 1 test executed" in out, out
+    assert ci.leases() == []
+
+
+@NEEDS_TMT
+def test_tmt_does_not_trust_another_host_key(ci: Pool) -> None:
+    words, options = tmt(ci, f"touch {ci.folder}/came")
+    real = ci.folder / "bin" / "nodepoolctl"
+    real.rename(real.with_name("real"))
+    key = ci.folder / "other"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True, timeout=60)
+    other = key.with_suffix(".pub").read_text().split()[1]
+    real.write_text(
+        "#!/usr/bin/env bash\n"
+        f'"$(dirname "$0")/real" "$@" || exit\n'
+        f'while [ $# -gt 0 ]; do [ "$1" != --known-hosts ] || sed -i -E "s,ssh-ed25519 .*,ssh-ed25519 {other}," "$2"\n'
+        "shift; done\n"
+    )
+    real.chmod(0o755)
+    code, out = ci.run(*words, **options)
+    assert code != 0 and not (ci.folder / "came").exists(), out
+    assert ci.leases() == []
+
+
+@NEEDS_TMT
+def test_an_interrupted_tmt_is_gone_before_its_node_is_released(ci: Pool) -> None:
+    words, options = tmt(ci, f"touch {ci.folder}/came && sleep 600")
+    with ci.popen(*words, **options) as process:
+        eventually((ci.folder / "came").exists, 90)
+        below = descendants([process.pid])
+        process.terminate()
+        out, _none = process.communicate(timeout=60)
+    assert process.returncode == 143, out
+    assert below and not any(Path(f"/proc/{pid}").exists() for pid in below)
     assert ci.leases() == []
 
 
