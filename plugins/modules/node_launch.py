@@ -208,7 +208,7 @@ providers:
       reached: false
       text: >-
         provider cloud2: the cloud does not accept the login of entry 'cloud2' in /etc/openstack/clouds.yaml (401):
-        correct its credentials, project and auth_url
+        correct its credentials (username, password, user_domain_name), project and auth_url
 unusable:
   description:
     - The providers and labels of the configuration that cannot be used, each with what to do. With O(strict_check) the

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack import cloud_client
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.quickstart.choosing import decide
@@ -321,15 +322,22 @@ def test_an_interruption_at_any_stage_leaves_nothing_that_absent_does_not_remove
 
 
 def test_what_is_ambiguous_or_missing_is_told_with_the_variable(newcomer: Newcomer, tmp_path: Path) -> None:
+    expired = tmp_path / "expired.yaml"
+    entry = yaml.safe_load(newcomer.cloud.clouds_yaml.read_text("utf-8"))["clouds"]["mycloud"]
+    entry["auth"] = {"auth_url": entry["auth"]["auth_url"]}
+    entry["auth"] |= {"application_credential_id": "5c", "application_credential_secret": "hidden-secret"}
+    document = {"clouds": {"mycloud": {**entry, "auth_type": "v3applicationcredential"}}}
+    expired.write_text(yaml.safe_dump(document), encoding="utf-8")
     for more, told in (
         ({"cloud": "nocloud"}, "nocloud"),
+        ({"nodepool_clouds_config": str(expired)}, "(openstack application credential create NAME)"),
         ({"quickstart_network": "lonely"}, "no router connects it to an external network"),
         ({"quickstart_image": "debian"}, "correct quickstart_image"),
         ({"quickstart_public_key": "none.pub"}, "the public key cannot be read"),
     ):
         ran = newcomer.play(**more, quickstart_folder=str(tmp_path / "other"))
         assert ran.returncode != 0 and told in ran.stdout, ran.stdout
-        assert "Traceback" not in ran.stdout
+        assert "Traceback" not in ran.stdout and "hidden-secret" not in ran.stdout
     assert newcomer.cloud.servers("mycloud") == []
 
 

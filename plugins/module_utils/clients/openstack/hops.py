@@ -55,6 +55,13 @@ _DOMAINS = {
 }
 
 
+_ACCOUNT = {
+    "password is expired": "set a new one (openstack user password set), and write it into password of the entry",
+    "account is locked": "correct its password, and wait until keystone lets the user in again",
+    "account is disabled": "ask the operators of the cloud to enable the user, or name another username in it",
+}
+"""What keystone says of an account to which the right password, or one that was right, was given → what to do."""
+_ELSE = "correct its credentials (username, password, user_domain_name), project and auth_url"
 _REQUEST_IDS = ("x-openstack-request-id", "x-compute-request-id")
 """Headers of every answer of keystone, nova, neutron and cinder: oslo.middleware, and nova's and cinder's own one."""
 
@@ -106,10 +113,11 @@ def login_remedy(status: int, auth_type: str, said: str = "") -> str:
         )
     if is_credential(auth_type):
         return (
-            "the application credential does not exist, has expired, has another secret, or its user has lost"
-            " the role: create a new one, and write its id and secret into the entry"
+            "the application credential does not exist, has expired, has another secret, or its user is disabled or"
+            " has lost the role: create a new one (openstack application credential create NAME), and write it into"
+            " application_credential_id and application_credential_secret of the entry"
         )
-    return "correct its credentials, project and auth_url"
+    return next((remedy for sign, remedy in _ACCOUNT.items() if sign in said.lower()), _ELSE)
 
 
 def token_remedy(service: str, where: str, auth_type: str) -> str:

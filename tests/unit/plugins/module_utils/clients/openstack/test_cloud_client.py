@@ -117,8 +117,8 @@ def test_a_wrong_password_names_entry_and_file_but_not_the_password(cloud, make_
     ("words", "told"),
     [
         ("The password is expired and needs to be changed for user: 5c.", "(401: The password is expired and needs"),
-        ("The account is locked for user: 5c.", "(401: The account is locked for user: 5c): correct"),
-        ("The request you have made requires authentication.", "(401): correct its credentials"),
+        ("The account is locked for user: 5c.", "(401: The account is locked for user: 5c): correct its password"),
+        ("The request you have made requires authentication.", "(401): correct its credentials (username, password"),
     ],
 )
 def test_a_login_that_is_refused_is_told_with_what_keystone_says_of_it(cloud, make_client, words: str, told: str):

@@ -37,7 +37,7 @@ def test_a_restricted_application_credential_is_no_bad_password():
     assert "access rules" in token_remedy("nova", "entry 'one'", "v3applicationcredential")
     assert "access rules" not in token_remedy("nova", "entry 'one'", "password")
     assert "has expired" in login_remedy(401, "v3applicationcredential")
-    assert login_remedy(401, "password") == "correct its credentials, project and auth_url"
+    assert login_remedy(401, "password").startswith("correct its credentials (username, password, user_domain_name)")
     assert "not lead to an identity service" in login_remedy(404, "password")
 
 
@@ -52,6 +52,20 @@ def test_a_restricted_application_credential_is_no_bad_password():
         (404, "v3oidcpassword", "Could not find Identity Provider: idp.", "identity_provider"),
         (404, "v3token", "Could not find token: 7.", "has expired"),
         (404, "v3applicationcredential", "Could not find Application Credential: 7.", "create a new one"),
+        (
+            401,
+            "v3applicationcredential",
+            "",
+            "application_credential_id and application_credential_secret of the entry",
+        ),
+        (
+            401,
+            "password",
+            "The password is expired and needs to be changed for user: 5.",
+            "openstack user password set",
+        ),
+        (401, "password", "The account is locked for user: 5.", "wait until keystone lets the user in again"),
+        (401, "password", "The account is disabled for user: 5.", "enable the user"),
         (401, "password", "Could not find project: ci. (Disable insecure_debug mode …)", "project_name or project_id"),
         (401, "v3applicationcredential", "Could not find user: zuul", "username or user_id"),
         (400, "password", "Expecting to find domain in project. The server could not comply", "project_domain_name"),
