@@ -10,7 +10,6 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..clients.zookeeper.private_zookeeper import find_way
 from ..cycles.quickstart.folder_notes import Notes
 from ..cycles.quickstart.prepare import check_port, prepare, private_zookeeper
 from ..cycles.quickstart.remove import remove
@@ -85,7 +84,7 @@ def _zookeeper(module: AnsibleModule, wish: QuickstartWish, progress: Progress) 
     elif starts:
         if not server.answers():
             check_port(notes)
-        changed = server.start(find_way(wish.zookeeper_home, wish.zookeeper_way))
+        changed = server.start(server.way(wish.zookeeper_home, wish.zookeeper_way))
     else:
         changed = server.stop()
     progress.line(f"the private ZooKeeper {'runs' if starts else 'was stopped'}")

@@ -4,11 +4,13 @@
 """A private ZooKeeper for one user of this machine, on loopback: a Java process, or a container.
 
 A Java process is found by its command line, which names the configuration file in the server's own folder. A container
-is found by its name. So nothing has to be remembered for it to be found again, also after a kill or a reboot.
+is found by its name. So it is found again also after a kill or a reboot. Its folder has a note of what it is, because
+the data of a container are not those of a Java process.
 """
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import os
 import shutil
@@ -19,7 +21,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ...model.errors import StoreError, wrong
+from ...model.errors import ConfigError, StoreError, wrong
 from .. import proc
 from .link.four_letters import four_letters
 
@@ -35,12 +37,15 @@ PULL_SECONDS = 300.0
 CALL_SECONDS = 30.0
 PAUSE = 0.05
 DEBIAN_JARS = "/usr/share/java"
+_PORT = f'{{{{(index (index .HostConfig.PortBindings "{CLIENT_PORT}/tcp") 0).HostPort}}}}'
+"""Template of inspect, for docker and for podman: the published port."""
 _NETTY = ("buffer", "codec", "common", "handler", "resolver", "transport", "transport-native-unix-common")
 _HOMES = ("/opt/zookeeper", "/usr/share/zookeeper", "/usr/lib/zookeeper", "/opt/apache-zookeeper*")
 _PACKAGES = (
     "On Debian and Ubuntu: sudo apt-get install --no-install-recommends default-jre-headless zookeeper, or have the"
     " playbook do it with -e zookeeper_way=package (and -K, which asks for the password of sudo)"
 )
+_OR_JAVA = f", or use Java. {_PACKAGES}"
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,11 @@ class Way:
     class_path: str = ""
 
     def __str__(self) -> str:
-        return "a Java process" if self.kind == "java" else f"a container of {self.kind}"
+        return _called(self.kind)
+
+
+def _called(kind: str) -> str:
+    return "a Java process" if kind == "java" else f"a container of {kind}"
 
 
 def find_way(home: str = "", only: str = "", which: Callable[[str], str | None] = shutil.which) -> Way:
@@ -82,6 +91,29 @@ def _lacking(java: bool, jars: bool, home: str, only: str) -> str:
     what = "no Java" if jars else "no ZooKeeper" if java else "neither Java nor ZooKeeper"
     where = f" in {home}" if home and not jars else ""
     return f"{what}{where}" if only else f"{what}{where}, and no podman or docker"
+
+
+def check_way(way: Way) -> None:
+    """Check that containers can be run at all, if that is the way.
+
+    :raises ConfigError: they cannot; the message has the remedy.
+    """
+    if way.kind != "java" and (asked := _call(way, "info")).returncode != 0:
+        raise ConfigError([f"a private ZooKeeper cannot be started as {way}: {_told(way, asked)}{_OR_JAVA}"])
+
+
+def _told(way: Way, ran: subprocess.CompletedProcess[str]) -> str:
+    """Return what the program has said, with the remedy."""
+    said = (ran.stderr or ran.stdout).strip()[-500:].rstrip(".?")
+    if "permission denied" in said.lower() and way.kind == "docker":
+        remedy = "add this user to the group docker (sudo usermod -aG docker USER) and log in again"
+    elif "daemon" in said and "running" in said:
+        remedy = "start its service (sudo systemctl start docker)"
+    elif any(sign in said for sign in ("Unable to find image", "pull", "registr")):
+        remedy = f"this machine must reach the registry of {IMAGES[way.kind]}, or have that image already"
+    else:
+        remedy = "check that this user can run containers"
+    return f"{said}: {remedy}"
 
 
 def class_path(home: str = "") -> str:
@@ -148,6 +180,35 @@ class PrivateZooKeeper:
         """The path of the log of a Java process."""
         return os.path.join(self.folder, "server.log")
 
+    @property
+    def _data(self) -> str:
+        return os.path.join(self.folder, "data")
+
+    @property
+    def _note(self) -> str:
+        return os.path.join(self.folder, "way")
+
+    def started_as(self) -> str:
+        """Return the kind as which it was started and has its data; "" when it never was."""
+        with contextlib.suppress(OSError), open(self._note, encoding="utf-8") as file:
+            if (kind := file.read().strip()) in ("java", *IMAGES):
+                return kind
+        return "java" if os.path.isdir(os.path.join(self._data, "version-2")) else ""
+
+    def way(self, home: str = "", only: str = "", which: Callable[[str], str | None] = shutil.which) -> Way:
+        """Return the way by which it was started before, or else the first one of this machine.
+
+        :param home: and *only*: as for find_way.
+        :raises ConfigError: this machine does not have that way, or another one is wanted.
+        """
+        before = self.started_as()
+        if before and only not in ("", before):
+            raise wrong(
+                f"the private ZooKeeper of {self.folder} was started as {_called(before)}, which has its data: leave"
+                f" zookeeper_way={only} away, or remove everything with -e state=absent first"
+            )
+        return find_way(home, before or only, which)
+
     def pids(self) -> list[int]:
         """Return the Java processes that run with its configuration file: one, or none."""
         return [
@@ -164,22 +225,49 @@ class PrivateZooKeeper:
         if self.answers():
             return False
         os.makedirs(self.folder, mode=0o700, exist_ok=True)
+        self._end_orphan()
+        is_new = not self.started_as()
+        with open(self._note, "w", encoding="utf-8") as file:
+            file.write(f"{way.kind}\n")
+        try:
+            self._begin(way)
+        except StoreError:
+            if is_new and not self.pids() and not (way.kind != "java" and self._is_running(way)):
+                self._forget()
+            raise
+        return True
+
+    def _begin(self, way: Way) -> None:
         child = None
-        if way.kind == "java":
-            child = None if self.pids() else self._start_java(way)
-        else:
+        if way.kind != "java":
             self._start_container(way)
+        elif not self.pids():
+            child = self._start_java(way)
         end = self._clock() + START_SECONDS
         while not self.answers():
             if self._clock() > end or (child is not None and child.poll() is not None):
-                raise StoreError(
-                    f"the private ZooKeeper ({way}) does not answer on {HOST}:{self.port}: {self._last_words(way)}"
-                )
+                why = self._why_silent(way, child)
+                raise StoreError(f"the private ZooKeeper ({way}) does not answer on {HOST}:{self.port}: {why}")
             self._sleep(PAUSE)
-        return True
+
+    def _why_silent(self, way: Way, child: subprocess.Popen[bytes] | None) -> str:
+        if way.kind == "java" and child is None:
+            pids = ", ".join(map(str, self.pids()))
+            return f"its process {pids} hangs: end it with -e state=stopped, then repeat"
+        return self._last_words(way)
+
+    def _forget(self) -> None:
+        """Forget a way that did not work and has no data, so that another one can be tried."""
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self._note)
+
+    def _end_orphan(self) -> None:
+        """End a process whose folder somebody has removed: it has lost its data, and may have another port."""
+        if self.pids() and not os.path.exists(self.config):
+            self._end_java()
 
     def _start_java(self, way: Way) -> subprocess.Popen[bytes]:
-        data = os.path.join(self.folder, "data")
+        data = self._data
         os.makedirs(data, mode=0o700, exist_ok=True)
         with open(self.config, "w", encoding="utf-8") as file:
             file.write(
@@ -197,19 +285,25 @@ class PrivateZooKeeper:
             )
 
     def _start_container(self, way: Way) -> None:
-        if _call(way, "start", self.name).returncode == 0:
+        found = _call(way, "inspect", "--format", _PORT, self.name)
+        if found.returncode == 0 and found.stdout.strip() == str(self.port):
+            # Never removed here, whatever start says: it has the data.
+            if (ran := _call(way, "start", self.name)).returncode != 0:
+                raise StoreError(f"the container {self.name} of {way.kind} does not start: {_told(way, ran)}")
             return
-        _call(way, "rm", "--force", "--volumes", self.name)
+        if found.returncode != 0 and (asked := _call(way, "info")).returncode != 0:
+            raise StoreError(f"the container {self.name} of {way.kind} cannot be started: {_told(way, asked)}")
+        if found.returncode == 0:
+            # The port was changed before anything used it.
+            _call(way, "rm", "--force", "--volumes", self.name)
         publish = f"{HOST}:{self.port}:{CLIENT_PORT}"
         options = ["--detach", "--name", self.name, "--publish", publish]
         options += ["--env", "ZOO_4LW_COMMANDS_WHITELIST=ruok,srvr", "--env", f"JVMFLAGS=-Xmx{HEAP_MIB}m"]
         ran = _call(way, "run", *options, IMAGES[way.kind], seconds=PULL_SECONDS)
         if ran.returncode != 0:
-            said = (ran.stderr or ran.stdout).strip()[-500:]
-            raise StoreError(
-                f"{way.kind} does not start the image {IMAGES[way.kind]}: {said}. Check that this"
-                f" user can run containers and reaches the registry, or use Java. {_PACKAGES}"
-            )
+            if _call(way, "inspect", "--format", "{{.State.Status}}", self.name).stdout.strip() == "created":
+                _call(way, "rm", "--force", "--volumes", self.name)
+            raise StoreError(f"{way.kind} does not start the image {IMAGES[way.kind]}: {_told(way, ran)}{_OR_JAVA}")
 
     def _last_words(self, way: Way) -> str:
         if way.kind != "java":
@@ -230,13 +324,36 @@ class PrivateZooKeeper:
         return bool(self.pids()) or any(self._is_running(way) for way in ways)
 
     def stop(self, programs: Callable[[str], str | None] = shutil.which) -> bool:
-        """End it in good order; return False when it did not run. Its data stay."""
+        """End it in good order; return False when it did not run. Its data stay.
+
+        :raises StoreError: it is a container, and that cannot be looked for.
+        """
         ended = self._end_java()
-        for kind in ("podman", "docker"):
-            program = programs(kind)
-            if program and self._is_running(Way(kind, program)):
-                ended = _call(Way(kind, program), "stop", self.name).returncode == 0 or ended
+        for way in self._containers(programs):
+            if self._is_running(way):
+                ended = _call(way, "stop", self.name).returncode == 0 or ended
         return ended
+
+    def _containers(self, programs: Callable[[str], str | None]) -> list[Way]:
+        """Return the ways whose container is there.
+
+        :raises StoreError: the way by which it was started does not say whether it is.
+        """
+        found, noted = [], self.started_as()
+        for kind in IMAGES:
+            if not (program := programs(kind)):
+                if kind == noted:
+                    raise StoreError(
+                        f"the container {self.name} of {kind} cannot be looked for: this machine has no {kind}"
+                    )
+                continue
+            way = Way(kind, program)
+            asked = _call(way, "ps", "--all", "--quiet", "--filter", f"name=^{self.name}$")
+            if asked.returncode != 0 and kind == noted:
+                raise StoreError(f"the container {self.name} of {kind} cannot be looked for: {_told(way, asked)}")
+            if asked.returncode == 0 and asked.stdout.strip():
+                found.append(way)
+        return found
 
     def _is_running(self, way: Way) -> bool:
         said = _call(way, "inspect", "--format", "{{.State.Running}}", self.name)
@@ -256,12 +373,14 @@ class PrivateZooKeeper:
         return bool(pids)
 
     def remove(self, programs: Callable[[str], str | None] = shutil.which) -> None:
-        """End it and remove its data."""
+        """End it and remove its data.
+
+        :raises StoreError: it is a container that cannot be removed.
+        """
         self.stop(programs)
-        for kind in ("podman", "docker"):
-            program = programs(kind)
-            if program and _call(Way(kind, program), "inspect", self.name).returncode == 0:
-                _call(Way(kind, program), "rm", "--force", "--volumes", self.name)
+        for way in self._containers(programs):
+            if (ran := _call(way, "rm", "--force", "--volumes", self.name)).returncode != 0:
+                raise StoreError(f"the container {self.name} of {way.kind} is not removed: {_told(way, ran)}")
         shutil.rmtree(self.folder, ignore_errors=True)
 
 

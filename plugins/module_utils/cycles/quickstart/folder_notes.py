@@ -32,6 +32,7 @@ class Notes:
     :ivar group: the same for a security group.
     :ivar port: port of the private ZooKeeper; 0 before there is one.
     :ivar site: id of the tree in ZooKeeper.
+    :ivar old_sites: ids of trees whose data were lost; servers may have them.
     """
 
     folder: str
@@ -44,6 +45,7 @@ class Notes:
     group: str = ""
     port: int = 0
     site: str = ""
+    old_sites: list[str] = field(default_factory=list)
 
     @property
     def name(self) -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from ...clients.config_file import read_files
 from ...clients.login_key import MADE, LoginKey, made_key, named_key, usable_own_key
-from ...clients.zookeeper.private_zookeeper import HOST, PrivateZooKeeper, find_way, free_port, is_free
+from ...clients.zookeeper.private_zookeeper import HOST, PrivateZooKeeper, check_way, free_port, is_free
 from ...clients.zookeeper.store import Store
 from ...launching.first_config import FirstPlan, first_config
 from ...model.config.types import NodepoolConfig
@@ -65,7 +65,8 @@ def prepare(wish: QuickstartWish, *, preview: bool = False, say: Say = lambda li
     if preview:
         return _previewed(wish, notes, kept)
     if not wish.zookeeper and not notes.port:
-        find_way(wish.zookeeper_home, wish.zookeeper_way)  # an error before anything is made
+        # An error before anything is made.
+        check_way(private_zookeeper(notes).way(wish.zookeeper_home, wish.zookeeper_way))
     if wish.public_key:
         named_key(wish.public_key)  # likewise an error before a security group is made
     if not kept:
@@ -177,7 +178,7 @@ def _start(wish: QuickstartWish, notes: Notes, say: Say) -> bool:
             check_port(notes)
         notes.port = free_port()
         notes.write()
-    way = find_way(wish.zookeeper_home, wish.zookeeper_way)
+    way = server.way(wish.zookeeper_home, wish.zookeeper_way)
     say(f"starting a private ZooKeeper as {way} on {HOST}:{notes.port}")
     return private_zookeeper(notes).start(way)
 
@@ -213,6 +214,8 @@ def _note_site(notes: Notes, prepared: Prepared) -> None:
         store.open(watch=False, mutable=True)
         site = site_of(store, create=True)
     if site != notes.site:
+        if notes.site:
+            notes.old_sites.append(notes.site)
         notes.site = site
         notes.write()
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from ...clients.config_file import read_files
 from ...clients.login_key import MADE
-from ...clients.zookeeper.private_zookeeper import find_way
 from ...clients.zookeeper.store import Store
 from ...launching.node_changes import ABSENT, NodeWish
 from ...model.errors import CloudConflict, ConfigError, NodepoolError, StoreError
@@ -96,7 +95,10 @@ def _delete_nodes(wish: QuickstartWish, notes: Notes, say: Say) -> list[str]:
         return []
     server = private_zookeeper(notes)
     try:
-        server.start(find_way(wish.zookeeper_home, wish.zookeeper_way))
+        if not server.answers():
+            if not server.started_as():
+                return []
+            server.start(server.way(wish.zookeeper_home))
         config = read_files(path).parse(strict=False, part=False)
         with Store(config.zookeeper) as store:
             nodes = _give_back(store)
@@ -136,7 +138,8 @@ def _delete_servers(
     """Delete what still has the id of the private tree, and wait until it is gone."""
     if not notes.site or not notes.port:
         return []
-    found = [server for server in client.list_servers() if server.site == notes.site]
+    sites = {notes.site, *notes.old_sites}
+    found = [server for server in client.list_servers() if server.site in sites]
     for address in client.list_floating_ips() if found else ():
         if any(server.launch_mark and server.launch_mark in address.description for server in found):
             client.delete_floating_ip(address.id)
@@ -144,11 +147,11 @@ def _delete_servers(
         say(f"deleting server {server.name}")
         client.delete_server(server.id)
     end = clock() + DELETE_SECONDS
-    while any(server.site == notes.site and server.status != "DELETED" for server in client.list_servers()):
+    while any(server.site in sites and server.status != "DELETED" for server in client.list_servers()):
         if clock() > end:
             raise NodepoolError(
                 f"servers of the quick start are not deleted after {DELETE_SECONDS:g} s; their metadata has"
-                f" stackci_site {notes.site}: look at them (openstack server list), and repeat"
+                f" stackci_site {' or '.join(sorted(sites))}: look at them (openstack server list), and repeat"
             )
         sleep(PAUSE)
     return [f"server {server.name}" for server in found]

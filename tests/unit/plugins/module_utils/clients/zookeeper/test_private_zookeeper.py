@@ -15,6 +15,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.private_zookeeper import (
     PrivateZooKeeper,
     Way,
+    check_way,
     class_path,
     find_way,
     free_port,
@@ -99,25 +100,33 @@ def test_a_port_that_somebody_uses_is_not_free():
     assert is_free(free_port())
 
 
+ENGINE = """#!/bin/sh
+echo "$@" >> {folder}/calls
+state={folder}/state
+cat {folder}/trouble >&2 2>/dev/null && exit 1
+case $1 in
+info) ;;
+run) echo true > $state ;;
+start) test -e {folder}/busy && echo 'port is already allocated' >&2 && exit 1; echo true > $state ;;
+stop) echo false > $state ;;
+ps) test -e $state && echo 0123456789ab ;;
+inspect)
+  test -e $state || exit 1
+  case $3 in *HostPort*) echo 2345 ;; *Status*) echo exited ;; *) cat $state ;; esac ;;
+rm) rm -f $state ;;
+logs) echo 'no memory' >&2 ;;
+esac
+exit 0
+"""
+
+
 @pytest.fixture
 def podman(tmp_path):
     """A podman that notes its calls; the container exists when the file state does, and runs when that says so."""
-    script, log, state = tmp_path / "podman", tmp_path / "calls", tmp_path / "state"
-    script.write_text(
-        f"""#!/bin/sh
-echo "$@" >> {log}
-case $1 in
-run) echo true > {state} ;;
-start) test -e {state} && echo true > {state} ;;
-stop) echo false > {state} ;;
-inspect) test -e {state} && cat {state} ;;
-rm) rm -f {state} ;;
-logs) echo 'no memory' >&2 ;;
-esac
-"""
-    )
+    script = tmp_path / "podman"
+    script.write_text(ENGINE.format(folder=tmp_path))
     script.chmod(0o755)
-    return Way("podman", str(script)), log, state
+    return Way("podman", str(script)), tmp_path / "calls", tmp_path / "state"
 
 
 def server_of(tmp_path, state, **options) -> PrivateZooKeeper:
@@ -138,7 +147,7 @@ def test_a_container_is_run_once_started_again_and_removed(tmp_path, podman):
     assert server.stop(programs) and not server.stop(programs)
     log.write_text("")
     assert server.start(way)
-    assert log.read_text() == "start stackci-quickstart-1\n", "its data are kept"
+    assert log.read_text().splitlines()[-1] == "start stackci-quickstart-1", "its data are kept"
     server.remove(programs)
     assert not state.exists() and not (tmp_path / "zk").exists()
 
@@ -149,8 +158,10 @@ def test_what_an_interrupted_run_has_started_is_waited_for_and_not_started_again
     assert not server.runs({"podman": way.program}.get)
     server.pids = lambda: [1]  # type: ignore[method-assign]
     assert server.runs(there())
+    Path(server.folder).mkdir()
+    Path(server.config).touch()
     assert server.start(Way("java", str(tmp_path / "no java"))) and server.answers()
-    assert not Path(server.config).exists()
+    assert Path(server.config).read_text() == ""
     server.pids = list  # type: ignore[method-assign]
     assert server.runs({"podman": way.program}.get), "a container that runs"
 
@@ -166,10 +177,10 @@ def test_a_container_that_does_not_answer_is_told_with_its_log(tmp_path, podman)
 
 def test_an_image_that_cannot_be_had_is_told(tmp_path):
     failing = tmp_path / "docker"
-    failing.write_text("#!/bin/sh\necho 'no such host' >&2\nexit 125\n")
+    failing.write_text("#!/bin/sh\n[ $1 = info ] && exit\necho 'no such host' >&2\nexit 125\n")
     failing.chmod(0o755)
     with pytest.raises(
-        StoreError, match=r"docker does not start the image zookeeper:3\.9: no such host\. Check that this user"
+        StoreError, match=r"docker does not start the image zookeeper:3\.9: no such host: check that this user"
     ):
         server_of(tmp_path, tmp_path / "none").start(Way("docker", str(failing)))
 
@@ -183,3 +194,108 @@ def test_a_java_that_ends_at_once_is_told_with_its_log(tmp_path):
         server.start(Way("java", str(java), "jars"))
     assert "clientPortAddress=127.0.0.1" in Path(server.config).read_text()
     assert server.pids() == [] and not server.stop(lambda name: None)
+
+
+def test_a_container_that_does_not_start_keeps_its_data(tmp_path, podman):
+    way, log, state = podman
+    server = server_of(tmp_path, state)
+    server.start(way)
+    server.stop({"podman": way.program}.get)
+    (tmp_path / "busy").touch()
+    with pytest.raises(
+        StoreError, match=r"the container stackci-quickstart-1 of podman does not start: port is already"
+    ):
+        server.start(way)
+    assert state.exists() and "\nrm " not in log.read_text()
+
+
+def test_a_container_for_another_port_is_made_anew(tmp_path, podman):
+    way, log, state = podman
+    state.write_text("false\n")
+    server = server_of(tmp_path, state)
+    server.port = 2346
+    assert server.start(way)
+    assert "--publish 127.0.0.1:2346:2181" in log.read_text()
+
+
+def test_it_is_started_again_as_what_has_its_data(tmp_path, podman, home):
+    way, _log, state = podman
+    server = server_of(tmp_path, state)
+    assert server.way(home, which=there("java", "podman")).kind == "java", "the first way of this machine"
+    server.start(way)
+    assert server.way(home, which=there("java", "podman")).kind == "podman"
+    with pytest.raises(
+        ConfigError, match="was started as a container of podman, which has its data: leave zookeeper_way=java"
+    ):
+        server.way(home, "java", there("java", "podman"))
+    with pytest.raises(ConfigError, match="this machine has no podman"):
+        server.way(home, which=there("java"))
+
+
+def test_a_way_that_failed_does_not_bind(tmp_path, podman, home):
+    way, _log, state = podman
+    (tmp_path / "trouble").write_text("no such host\n")
+    server = server_of(tmp_path, state)
+    with pytest.raises(StoreError, match="stackci-quickstart-1 of podman cannot be started: no such host: check that"):
+        server.start(way)
+    assert server.started_as() == ""
+
+
+def test_what_ran_before_there_was_a_note_is_a_java_process(tmp_path):
+    server = server_of(tmp_path, tmp_path / "state")
+    (Path(server.folder) / "data" / "version-2").mkdir(parents=True)
+    assert server.started_as() == "java"
+
+
+@pytest.mark.parametrize(
+    ("said", "remedy"),
+    [
+        (
+            "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?",
+            "sudo systemctl start docker",
+        ),
+        (
+            "Got permission denied while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock",
+            "sudo usermod -aG docker",
+        ),
+        ("Unable to find image 'zookeeper:3.9' locally", "must reach the registry of zookeeper:3.9"),
+        ("cannot clone: Operation not permitted", "check that this user can run containers"),
+    ],
+)
+def test_containers_that_cannot_be_run_are_told_with_the_remedy(tmp_path, podman, said, remedy):
+    (tmp_path / "trouble").write_text(f"{said}\n")
+    with pytest.raises(ConfigError) as caught:
+        check_way(Way("docker", podman[0].program))
+    assert "cannot be started as a container of docker: " in str(caught.value) and remedy in str(caught.value)
+    check_way(Way("java", "/nowhere"))
+
+
+def test_a_container_is_not_forgotten_while_its_engine_does_not_answer(tmp_path, podman):
+    way, _log, state = podman
+    server = server_of(tmp_path, state)
+    server.start(way)
+    (tmp_path / "trouble").write_text("no daemon\n")
+    for programs, told in (({"podman": way.program}.get, "no daemon"), (there(), "this machine has no podman")):
+        with pytest.raises(StoreError, match=f"stackci-quickstart-1 of podman cannot be looked for: {told}"):
+            server.remove(programs)
+    assert Path(server.folder).exists()
+
+
+def test_a_process_whose_folder_was_removed_is_ended_before_a_new_one(tmp_path, podman):
+    way, _log, state = podman
+    ended: list[int] = []
+    server = server_of(tmp_path, state)
+    server.pids = lambda: [] if ended else [1]  # type: ignore[method-assign]
+    server._end_java = lambda: ended.append(1)  # type: ignore[method-assign]
+    assert server.start(way) and ended
+
+
+def test_a_process_that_hangs_is_told(tmp_path):
+    now = iter(range(0, 1000, 20))
+    state = tmp_path / "state"
+    server = server_of(tmp_path, state, clock=lambda: float(next(now)), sleep=lambda seconds: None)
+    Path(server.folder).mkdir()
+    Path(server.config).touch()
+    server.pids = lambda: [77]  # type: ignore[method-assign]
+    with pytest.raises(StoreError, match="its process 77 hangs: end it with -e state=stopped, then repeat"):
+        server.start(Way("java", "java", "jars"))
