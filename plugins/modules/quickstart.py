@@ -112,7 +112,8 @@ options:
     type: path
   zookeeper_way:
     description:
-      - How to run the private ZooKeeper. When unset, the first that works.
+      - How to run the private ZooKeeper. When unset, the first that this machine has. One that was started before is
+        started again in its own way.
     type: str
     choices: [java, podman, docker]
   api_timeout:
