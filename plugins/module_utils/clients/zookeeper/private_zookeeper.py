@@ -109,7 +109,7 @@ def _told(way: Way, ran: subprocess.CompletedProcess[str]) -> str:
         remedy = "add this user to the group docker (sudo usermod -aG docker USER) and log in again"
     elif "daemon" in said and "running" in said:
         remedy = "start its service (sudo systemctl start docker)"
-    elif any(sign in said for sign in ("Unable to find image", "pull", "registr")):
+    elif any(sign in said for sign in ("Unable to find image", "pull", "registry")):
         remedy = f"this machine must reach the registry of {IMAGES[way.kind]}, or have that image already"
     else:
         remedy = "check that this user can run containers"
