@@ -27,6 +27,8 @@ HAND, GATE = "hand", "gate"
 _WHO = {HAND: "by hand", GATE: "by the test of new uploads"}
 MOST_BUILDS = 100
 """Largest number of verdicts of an image; the oldest of builds that are gone are dropped first."""
+MOST_GONE = 10
+"""Largest number of verdicts on builds that are gone: each may have a reason for each provider."""
 LONGEST_REASON = 500
 
 
@@ -123,12 +125,13 @@ def changed_verdicts(
     edit: Callable[[BuildVerdict], BuildVerdict],
     there: Callable[[str], bool],
 ) -> dict[str, BuildVerdict]:
-    """Return the verdicts of an image with that of one build changed, at most MOST_BUILDS.
+    """Return the verdicts of an image with that of one build changed, at most MOST_BUILDS and MOST_GONE.
 
     :param there: tells whether a build exists; the verdicts of builds that are gone are dropped first.
     """
     after = edit(verdicts.get(build_id, NONE))
     known = {key: item for key, item in verdicts.items() if key != build_id}
     others = sorted(known, key=lambda key: (there(key), max(known[key].at, known[key].restored), key))
-    kept = others[max(0, len(others) + 1 - MOST_BUILDS) :]
+    gone = sum(1 for key in others if not there(key))
+    kept = others[max(0, gone - MOST_GONE, len(others) + 1 - MOST_BUILDS) :]
     return {**{key: known[key] for key in sorted(kept)}, build_id: after}

@@ -176,11 +176,14 @@ class LaunchCounts:
         return self.images.get(image, {}).get(build) or BuildCounts()
 
     def before(self, image: str, build: str) -> BuildCounts | None:
-        """Return the counts of the build that was in use before this one; None if none is known."""
+        """Return the counts of the build that was in use before this one; None if none is known.
+
+        One that has never worked was not in use, only tried.
+        """
         known = self.images.get(image, {})
         mine = known[build].first if build in known else float("inf")
         earlier = [item for name, item in known.items() if name != build and item.first < mine]
-        return max(earlier, key=lambda item: item.first, default=None)
+        return max(earlier, key=lambda item: (item.ready > 0, item.first), default=None)
 
     def recent(self, besides: str) -> list[Attempt]:
         """Return the remembered attempts with all other images, in no order."""

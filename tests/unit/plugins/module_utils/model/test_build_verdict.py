@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,6 +19,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.build_verdi
     HELD,
     LONGEST_REASON,
     MOST_BUILDS,
+    MOST_GONE,
     NONE,
     REJECTED,
     REVOKED,
@@ -105,6 +108,22 @@ def test_the_verdicts_of_an_image_are_few_and_come_back_as_stored(steps: list[tu
         assert len(known) <= MOST_BUILDS and build in known
         assert before.items() <= known.items()
     assert read_verdicts({key: item.document() for key, item in known.items()}) == known
+
+
+def test_months_of_bad_builds_at_many_providers_leave_a_small_document() -> None:
+    """Each day's build is given up at each of fifty clouds, and is gone a week later."""
+    known: dict[str, BuildVerdict] = {}
+    for day in range(365):
+        there = {f"{number:032x}" for number in range(day - 6, day + 1)}
+        for cloud in range(50):
+
+            def given_up(had: BuildVerdict, *, at: int = cloud) -> BuildVerdict:
+                return had.without(f"cloud-{at:02}", "x" * 2 * LONGEST_REASON, NOW + at)
+
+            known = changed_verdicts(known, f"{day:032x}", given_up, there.__contains__)
+        assert there & {f"{number:032x}" for number in range(day + 1)} <= known.keys()
+        assert len(known) <= 7 + MOST_GONE
+    assert len(json.dumps({key: item.document() for key, item in known.items()}).encode()) < 700_000
 
 
 def test_every_state_has_a_meaning() -> None:

@@ -53,6 +53,33 @@ def test_a_sentence_compares_a_build_with_the_one_before() -> None:
     assert sentence("tiny", "55" * 16, "west", counts) == ""
 
 
+def test_after_bad_days_a_build_is_compared_with_the_one_that_has_worked() -> None:
+    counts = LaunchCounts()
+    for build, count, end, result in (
+        ("good", 9, READY, READY),
+        ("bad", 3, OF_IMAGE, "image"),
+        ("worse", 3, OF_IMAGE, "image"),
+    ):
+        for number in range(count):
+            at = 100.0 + number + 100 * (build != "good") + 100 * (build == "worse")
+            counts.add("tiny", build, "small", result, at, Attempt(at - 5, at, end))
+    assert sentence("tiny", "worse", "west", counts) == "tiny build worse: 0 of 3 in west; the build before: 9 of 9"
+    assert sentence("tiny", "bad", "west", counts) == "tiny build bad: 0 of 3 in west; the build before: 9 of 9"
+
+
+def test_months_of_builds_leave_the_figures_of_the_last_ones() -> None:
+    counts = LaunchCounts()
+    for day in range(200):
+        for image in range(3):
+            for flavor in range(20):
+                at = 86_400.0 * day + flavor
+                place = f"image-{image}", f"{day:032x}", f"flavor-{(day + flavor) % 40}"
+                counts.add(*place, READY, at, Attempt(at - 5, at, READY))
+    assert [len(builds) for builds in counts.images.values()] == [MOST_BUILDS] * 3
+    assert list(counts.images["image-0"]) == [f"{day:032x}" for day in range(200 - MOST_BUILDS, 200)]
+    assert len(json.dumps(counts.document()).encode()) < 30_000
+
+
 def test_failures_are_counted_by_owner_and_flavor() -> None:
     counts = LaunchCounts()
     add(counts, "a", READY, 2)

@@ -102,6 +102,22 @@ def test_ready_nodes_of_a_condemned_build_are_replaced(state: str, stays: bool) 
         assert builds == {build_id(2 if stays else 1)}
 
 
+def test_ready_nodes_of_a_build_that_the_launcher_has_given_up_are_replaced() -> None:
+    with World(uploaded(min_ready={"small": 2})) as world:
+        upload(world, 1)
+        upload(world, 2)
+        world.start()
+        assert world.run(120, until=lambda: len(ready(world)) == 2)
+        before = set(ready(world))
+        now = world.agenda.now
+        world.store.verdicts.change("built", build_id(2), lambda had: had.without("east", "0 of 3", now))
+        world.run(180)
+        after = set(ready(world))
+        assert len(after) == 2 and not after & before
+        made_from = [build_of_path(world.store.nodes.read(node).image_id) for node in after]
+        assert made_from == [("built", build_id(1))] * 2
+
+
 def test_nodes_in_use_stay_when_their_build_is_revoked() -> None:
     with World(uploaded()) as world:
         upload(world, 1)
