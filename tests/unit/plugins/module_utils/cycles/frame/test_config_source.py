@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 import os
+from functools import partial
 
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients import kept_config
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import read_files
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame import config_source
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.config_source import (
     ConfigSource,
@@ -77,7 +79,7 @@ def test_while_they_are_invalid_the_last_valid_ones_are_used_and_it_is_told(file
 def test_a_file_that_is_gone_is_a_mistake_too(files, monkeypatch):
     files.source().begin()
     files.path.unlink()
-    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    monkeypatch.setattr(config_source, "read_files", partial(read_files, sleep=lambda seconds: None))
     source = files.source()
     source.begin()
     assert "does not exist" in source.problems[0]
