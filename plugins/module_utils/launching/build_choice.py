@@ -43,6 +43,8 @@ OVERDUE = 600.0
 """Seconds after which a new build is tried by one request of a large event, too."""
 COMPARED = 2
 """Number of later launches from the build before that must be ready before a guest counts as late."""
+SERVED = 60.0
+"""Seconds within which a request that tries a new build is to be served, by the build before if need be."""
 SHARE = 0.5
 """Least share of failures among the attempts of a build that is given up; that of the others must be less than half."""
 
@@ -58,7 +60,7 @@ class Candidate:
     :ivar under_way: number of launches from it that have not ended.
     :ivar there: when its upload became ready, in UNIX seconds.
     :ivar waiting: since when servers of it are ACTIVE whose guests do not answer yet, in UNIX seconds.
-    :ivar late: the requests of some of these were given other nodes, because the guests were late.
+    :ivar late: the requests of some of these were given other nodes, because they are not served in time.
     """
 
     build: str
@@ -82,10 +84,10 @@ class Candidate:
 @dataclass(frozen=True)
 class Waiting:
     """A launch whose guest does not answer yet. *began*: when its create was sent, *active*: when its server was ACTIVE
-    (UNIX seconds)."""
+    (UNIX seconds); 0 while it is not."""
 
     began: float
-    active: float
+    active: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -251,10 +253,34 @@ def late_at(waiting: Waiting, before: Candidate, beside: Iterable[Waiting], now:
     """
     lately = [one for one in before.recent if one.ended >= waiting.began]
     compared = [one for one in lately if one.end == READY and one.began >= waiting.began and one.active]
-    if len(compared) < COMPARED or any(one.end != READY for one in lately):
+    if not waiting.active or len(compared) < COMPARED or any(one.end != READY for one in lately):
         return None
+    return None if _is_slow(before, beside, now) else waiting.active + _late_after(before)
+
+
+def beside_at(waiting: Waiting, before: Candidate, beside: Iterable[Waiting], now: float) -> float | None:
+    """Return when the request of a launch from a new build gets nodes of the build before beside it, in UNIX seconds.
+
+    Whichever are ready first serve it. Later than that, the others would not be ready SERVED seconds after the launch
+    began, if they need as long as those of the build before needed until then. It says nothing about the build.
+
+    None: by then the launch would have ended or be late; or the cloud is slow or in trouble, as launches from the build
+    before fail or wait as well; or nothing is known of them.
+
+    :param before, beside: as for :func:`late_at`.
+    """
+    if any(one.end != READY for one in before.recent if one.ended >= waiting.began) or _is_slow(before, beside, now):
+        return None
+    known = [one for one in before.recent if one.end == READY and one.ended <= waiting.began]
+    longest = SLOW * max((one.ended - one.began for one in known), default=0.0)
+    at = max(0.0, SERVED - longest)
+    return waiting.began + at if at <= longest and now - waiting.began <= longest else None
+
+
+def _is_slow(before: Candidate, beside: Iterable[Waiting], now: float) -> bool:
+    """Return True if guests of others wait longer than those of the build before needed lately."""
     slow = max(LEAST_LATE / LATE, SLOW * _longest(before))
-    return None if any(now - one.active > slow for one in beside) else waiting.active + _late_after(before)
+    return any(now - one.active > slow for one in beside)
 
 
 def is_doubted(newest: Candidate, before: Candidate, others: Iterable[Attempt], now: float) -> bool:

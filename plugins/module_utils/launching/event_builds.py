@@ -90,6 +90,12 @@ class EventBuilds:
             found.setdefault(self._made[node_id].image, self._made[node_id].build)
         return found
 
+    def of_others(self, request: NodeRequest, image: str) -> set[str]:
+        """Return the builds from which the nodes of other requests of the event are made."""
+        event = event_of(request)
+        made = [*map(self._made.__getitem__, self._of_event.get(event, ())), *self._begun]
+        return {one.build for one in made if (one.event, one.image) == (event, image) and one.request != request.id}
+
     def pin(self, request: NodeRequest, image: str, besides: str = "") -> Pin:
         """Return the build from which nodes for a request are to be made.
 

@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.launches.late_trials import LateTrials
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.build_choice import SERVED
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.event_builds import NO_PIN, EventBuilds
 from tests.support.build_case import broken, build_id, figures, made, of, serve, upload, uploaded
 from tests.support.effort import first
+from tests.support.virtual_client import Fault
 from tests.support.virtual_cloud import Fate
 from tests.support.world import Habit, World
 
@@ -143,7 +145,7 @@ def test_a_site_without_trouble_pays_for_none_of_it(monkeypatch: pytest.MonkeyPa
             return Counter(kind for client in cycle.clients for _when, kind in client.calls), places
 
     found = seen()
-    monkeypatch.setattr(LateTrials, "find", lambda self, now: [])
+    monkeypatch.setattr(LateTrials, "find", lambda self, now: {})
     monkeypatch.setattr(EventBuilds, "pin", lambda self, request, image, besides="": NO_PIN)
     assert seen() == found and found[0]["POST /servers"] == 60
 
@@ -235,3 +237,73 @@ def test_neither_an_outage_nor_a_slow_cloud_gives_a_build_up(seed: int) -> None:
         found = made(world)
         serve(world, 5)
         assert {machine.image for machine in found} == {"east-2"}, "it is used again"
+
+
+SLOW_CLOUDS = [(15.0, 20.0), (30.0, 20.0), (15.0, 12.0)]
+"""Seconds until a server is ACTIVE, and from then until its guest answers."""
+NEUTRON = ("GET /networks", "GET /ports", "GET /floatingips", "POST /floatingips", "GET /quotas/{id}/details")
+AWAY = {"API": ("",), "neutron": NEUTRON}
+
+
+def in_a_slow_cloud(world: World, boot: float, answer: float) -> Any:
+    """A build has worked there, and a new one is uploaded; how guests are there."""
+    cloud, chance = world.clouds["east"], random.Random(3)
+    cloud.timing.boot = (boot, boot / 10)
+
+    def fate(machine: Any) -> Fate:
+        return Fate(silent=answer * chance.uniform(0.9, 1.1))
+
+    cloud.fate = fate
+    upload(world, 1)
+    world.start()
+    serve(world, 20)
+    world.run(20)
+    upload(world, 2)
+    return fate
+
+
+@pytest.mark.parametrize(("boot", "answer"), first(1, SLOW_CLOUDS))
+def test_a_broken_build_delays_nobody_beyond_a_minute_in_a_slow_cloud(boot: float, answer: float) -> None:
+    with World(uploaded()) as world:
+        usual = in_a_slow_cloud(world, boot, answer)
+        world.clouds["east"].fate = lambda machine: (
+            Fate(reachable=False) if machine.image == "east-2" else usual(machine)
+        )
+        found, began = made(world), world.agenda.now
+        asked = serve(world, 100)
+        assert max(world.fulfilled[request] for request in asked) < began + SERVED
+        assert of(found, "east-2") == 3 and len(found) == 103
+        world.run(120)
+        assert "east" in world.store.verdicts.of_build("built", build_id(2)).fallen_back
+
+
+@pytest.mark.parametrize(("boot", "answer"), first(1, SLOW_CLOUDS))
+def test_a_good_build_serves_its_requests_although_others_are_launched_beside_it(boot: float, answer: float) -> None:
+    with World(uploaded()) as world:
+        in_a_slow_cloud(world, boot, answer)
+        asked = [world.request("small", event_id=f"event-{number}") for number in range(20)]
+        assert world.run(120, until=lambda: all(request in world.fulfilled for request in asked))
+        made_from = Counter(node.image_id.split("/")[5] for node in world.nodes() if node.allocated_to in asked)
+        assert made_from == {build_id(1): 17, build_id(2): 3}
+        world.run(120)
+        # What was launched beside them is gone again.
+        assert len(world.nodes()) == 20 and len(world.clouds["east"].machines) == 20
+
+
+@pytest.mark.parametrize("trouble", ["slow boots", "network", "guests", "API", "neutron"])
+def test_no_trouble_of_a_slow_cloud_gives_a_build_up(trouble: str) -> None:
+    with World(uploaded(), clouds={"east": {"direct": False}}) as world:
+        usual = in_a_slow_cloud(world, 15.0, 20.0)
+        fates = {"slow boots": Fate(boot=150.0), "network": Fate(reachable=False), "guests": Fate(silent=50.0)}
+        cloud, found = world.clouds["east"], made(world)
+        if trouble in fates:
+            cloud.fate = lambda machine: fates[trouble]
+        world.faults["east"][:] = [Fault(kind) for kind in AWAY.get(trouble, ())]
+        asked = [world.request("small", habit=Habit()) for _unused in range(20)]
+        world.run(150)
+        assert len(found) <= 23 + 20 * (trouble in ("slow boots", "network"))
+        cloud.fate = usual
+        world.faults["east"].clear()
+        assert world.run(1800, until=lambda: all(request in world.fulfilled for request in asked))
+        assert world.store.verdicts.of_build("built", build_id(2)).fallen_back == {}
+        assert not [line for _at, line in world.cycles[0].lines if "again, until a" in line]

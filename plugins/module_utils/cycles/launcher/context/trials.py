@@ -15,7 +15,16 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 
 from ....clients.zookeeper.store import Store
-from ....launching.build_choice import Candidate, Waiting, choose, find, is_doubted, late_at, predecessor
+from ....launching.build_choice import (
+    Candidate,
+    Waiting,
+    beside_at,
+    choose,
+    find,
+    is_doubted,
+    late_at,
+    predecessor,
+)
 from ....launching.event_builds import NO_PIN, Pin
 from ....model import owner
 from ....model.build_verdict import BuildVerdict
@@ -198,20 +207,21 @@ class Trials:
             )
         return found
 
-    def late_at(
+    def others_at(
         self,
         uploads: Sequence[Upload],
         verdicts: Mapping[str, BuildVerdict],
         waiting: Sequence[Waiting],
         beside: Iterable[Waiting],
         now: float,
-    ) -> list[float | None]:
-        """Return when each of the *waiting* launches from the newest build is late; see :func:`.build_choice.late_at`.
+    ) -> list[tuple[float | None, float | None]]:
+        """Return when each of the *waiting* launches from the newest build is late, and when its request gets nodes of
+        the build before beside it; see :func:`.build_choice.late_at` and :func:`.build_choice.beside_at`.
 
         :param uploads: as for :meth:`chosen`.
         :param beside: the launches at the provider from other builds and images whose guests do not answer yet.
         """
-        counts, nothing = self.counts.get(uploads[0].provider), [None] * len(waiting)
+        counts, nothing = self.counts.get(uploads[0].provider), [(None, None)] * len(waiting)
         if counts is None or len(uploads) < 2:
             return [*nothing]
         candidates = self._candidates(counts, uploads, verdicts, now)
@@ -221,7 +231,10 @@ class Trials:
         if newest.is_proved and not is_doubted(newest, before, counts.recent(uploads[0].image), now):
             return [*nothing]
         others = list(beside)
-        return [late_at(one, before, others, now) for one in waiting]
+        return [
+            (late_at(one, before, others, now), None if newest.is_proved else beside_at(one, before, others, now))
+            for one in waiting
+        ]
 
     # -- which build is given up -----------------------------------------------------------------------------------
 

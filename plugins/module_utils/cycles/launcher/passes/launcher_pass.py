@@ -132,8 +132,8 @@ class LauncherPass:
         self._keep_up()
         self._gates.freezes.follow()
         self._accepted.try_elsewhere(self._planned)
-        self._accepted.give_others(self._launches.late.find(now), self._planned)
-        if self._accepted.take_back(now):
+        reopened = self._accepted.give_others(self._launches.late.find(now), self._planned)
+        if self._accepted.take_back(now) or reopened:
             self._requests.refresh()
         snapshot = self._observe(now)
         plan, withheld = place(snapshot), False

@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ....clients.zookeeper.link.batch import Batch
 from ....launching.actions import Admit, Decline
+from ....launching.build_choice import SERVED
 from ....launching.elsewhere import has_room_elsewhere, has_room_here, has_room_in_another_zone, zone_of
 from ....launching.moving import Departures, may_move
 from ....launching.snapshot import Snapshot
@@ -23,10 +24,11 @@ from ....model.reasons import Reason
 from ....model.request import NodeRequest, RequestState
 from ....model.subjects import subject_of_request
 from ..context.context import Context
+from ..context.events import follow_node
 from ..launches.beginning import Wanted
 from ..launches.launch_in_progress import LaunchInProgress
 from ..launches.launches import Launches
-from .accepting import AcceptedRequest, accept, lock_node_of, lock_pending, reuse
+from .accepting import AcceptedRequest, FormerNodes, accept, lock_node_of, lock_pending, reuse
 from .waits import (
     departures_of,
     forget_wait,
@@ -47,6 +49,7 @@ class AcceptedRequests:
         self.tried: dict[str, frozenset[str]] = {}
         """Request → the pools and zones in which its launches have failed: others go first."""
         self._departures: dict[str, Departures] = {}
+        self._former = FormerNodes(context, launches)
 
     def __contains__(self, request_id: object) -> bool:
         return request_id in self._accepted
@@ -154,6 +157,7 @@ class AcceptedRequests:
         """
         store = self._context.store
         known = store.requests.view().records
+        self._former.keep(known)
         for request_id, accepted in list(self._accepted.items()):
             if request_id not in known and store.requests.read(request_id) is None:
                 self._cancel(accepted)
@@ -170,6 +174,8 @@ class AcceptedRequests:
                 self._decline(accepted, {accepted.pool_id: reason}, all_pools)
             elif accepted.complete:
                 self._fulfill(accepted, store.batch())
+            elif former := self._former.ready_for(accepted):
+                self._take_former(accepted, former)
 
     def take_back(self, now: float) -> bool:
         """Reopen requests that are stuck, so that another pool or launcher may serve them.
@@ -235,15 +241,19 @@ class AcceptedRequests:
             unmade = [node_id for node_id in launching if self._launches.in_progress[node_id].is_queued]
             self._give_back(accepted, list(dict.fromkeys([*failing, *unmade])))
 
-    def give_others(self, late: Iterable[LaunchInProgress], snapshot: Snapshot) -> None:
-        """Reopen the requests of launches whose guests are late, where there is room for other nodes.
+    def give_others(self, found: Mapping[LaunchInProgress, bool], snapshot: Snapshot) -> bool:
+        """Reopen the requests of launches that are late or may be, where there is room for other nodes.
 
-        The late launches go on for nobody, so that their end shows whether their build is at fault.
+        These launches go on for nobody, so that their end shows whether their build is at fault; the request gets their
+        nodes if they are ready first.
 
+        :param found: launch → True if it is late.
         :param snapshot: the snapshot of the latest plan.
+        :return: True if there were any.
         """
         wanted: dict[str, list[str]] = {}
-        for request_id in dict.fromkeys(one.launch.request_id for one in late):
+        late = {one.launch.request_id for one, is_late in found.items() if is_late}
+        for request_id in dict.fromkeys(one.launch.request_id for one in found):
             accepted = self._accepted.get(request_id or "")
             if accepted is None:
                 continue
@@ -254,10 +264,31 @@ class AcceptedRequests:
             wanted[pool_id] = labels
             launching = [node_id for node_id in accepted.node_ids if node_id not in accepted.held]
             build = self._launches.in_progress[launching[0]].build_id
-            text = f"request {request.id}: gets other nodes, because servers of build {build} do not answer yet, while"
-            self._say(f"{text} later ones of the build before are ready", accepted)
+            why = f"servers of build {build} do not answer yet, while later ones of the build before are ready"
+            if request_id not in late:
+                why = (
+                    f"build {build} has not worked here yet, and nodes begun later would not be ready in {SERVED:.0f} s"
+                )
+            self._say(f"request {request.id}: gets other nodes, because {why}", accepted)
+            self._former.note(accepted)
             for node_id in launching:
                 self._launches.abandon(node_id)
+                # The plan of this pass must not take them for nodes of the request's event.
+                follow_node(self._context, self._launches.in_progress[node_id].node, None)
+            self._put_back(accepted)
+        return bool(wanted)
+
+    def _take_former(self, accepted: AcceptedRequest, former: list[str]) -> None:
+        """Fulfill a request with the nodes that it had before it got other ones; the launches of these end."""
+        self._former.forget(accepted.request.id)
+        for node_id in [node_id for node_id in accepted.node_ids if node_id in self._launches.in_progress]:
+            self._launches.withdraw(node_id)
+            accepted.node_ids.remove(node_id)
+        self._release_nodes(accepted)
+        accepted.node_ids.clear()
+        if all(reuse(self._context, accepted, node_id) for node_id in former):
+            self._fulfill(accepted, self._context.store.batch())
+        else:
             self._put_back(accepted)
 
     def _failing(self, accepted: AcceptedRequest) -> list[str]:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 
 from ....clients.zookeeper.link.batch import Sent
@@ -14,11 +14,13 @@ from ....clients.zookeeper.store import Store
 from ....launching import record
 from ....launching.actions import Admit
 from ....model.errors import StoreConflict, StoreGone
+from ....model.image import build_of_path
 from ....model.node import Node, NodeState
 from ....model.node_use import job_of, wanted_at
 from ....model.request import NodeRequest, RequestState
 from ..context.context import Context
 from ..context.events import follow_node
+from ..launches.launches import Launches
 
 
 @dataclass(eq=False)
@@ -155,3 +157,46 @@ def lock_node_of(store: Store, request_id: str, node_id: str) -> tuple[Node, Hel
         held.release()
         return None
     return node, held
+
+
+class FormerNodes:
+    """The nodes of requests that were given other ones, in the order of the labels: whichever are ready first serve it.
+
+    Only the running cycle knows of them: after it a request waits for its other nodes.
+    """
+
+    def __init__(self, context: Context, launches: Launches) -> None:
+        self._context = context
+        self._launches = launches
+        self._nodes: dict[str, list[str]] = {}
+
+    def note(self, accepted: AcceptedRequest) -> None:
+        """Remember the nodes of a request that is about to get other ones."""
+        self._nodes[accepted.request.id] = list(accepted.node_ids)
+
+    def forget(self, request_id: str) -> None:
+        """Forget those of a request."""
+        self._nodes.pop(request_id, None)
+
+    def keep(self, known: Container[str]) -> None:
+        """Forget those of the requests that are gone."""
+        self._nodes = {request_id: nodes for request_id, nodes in self._nodes.items() if request_id in known}
+
+    def ready_for(self, accepted: AcceptedRequest) -> list[str]:
+        """Return the former nodes of a request if all are ready, nobody else has them, and they fit its event."""
+        former = self._nodes.get(accepted.request.id, [])
+        if not former or any(node_id in self._launches.in_progress for node_id in former):
+            return []
+        nodes = [self._context.store.nodes.read(node_id) for node_id in former]
+        if all(node is not None and self._fits(node, accepted) for node in nodes):
+            return former
+        self.forget(accepted.request.id)
+        return []
+
+    def _fits(self, node: Node, accepted: AcceptedRequest) -> bool:
+        place = build_of_path(node.image_id)
+        free = node.state == NodeState.READY and node.allocated_to is None
+        if place is None or not free or not self._context.store.verdicts.of_build(*place).is_used(self._context.now()):
+            return False
+        others = self._context.events.of_others(accepted.request, place[0])
+        return not others or place[1] in others

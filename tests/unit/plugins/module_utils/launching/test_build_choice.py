@@ -16,9 +16,12 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.build_c
     ENOUGH,
     LATE,
     LEAST_LATE,
+    SERVED,
+    SLOW,
     TRIALS,
     Candidate,
     Waiting,
+    beside_at,
     choose,
     find,
     late_at,
@@ -234,6 +237,36 @@ def test_a_cloud_that_becomes_slow_for_all_makes_no_guest_late(
     now = TRIED.active + LEAST_LATE + more
     found = late_at(TRIED, old(told), [Waiting(TRIED.began, TRIED.active + active)], now)
     assert found is None or found > now
+
+
+EARLIER = [Attempt(NOW - 900, NOW - 860, READY, NOW - 880)]
+"""The build before needs 40 s for a boot with an answer, 20 s of them from ACTIVE to the answer."""
+BESIDE = NOW - 60 + SERVED - SLOW * 40
+
+
+@pytest.mark.parametrize(
+    ("before", "beside", "passed", "expected"),
+    [
+        (EARLIER, [], 0.0, BESIDE),
+        (EARLIER, [], SLOW * 40, BESIDE),
+        # Late ones are late; the launch of a quick cloud has ended by then.
+        (EARLIER, [], SLOW * 40 + 1, None),
+        ([Attempt(NOW - 900, NOW - 875, READY, NOW - 880)], [], 0.0, None),
+        # Nothing would be in time: at once.
+        ([Attempt(NOW - 900, NOW - 800, READY, NOW - 880)], [], 0.0, NOW - 60),
+        # What is known only now may be the same trouble.
+        ([*EARLIER, Attempt(NOW - 200, NOW - 59, READY, NOW - 80)], [], 1.0, BESIDE),
+        ([Attempt(NOW - 200, NOW - 59, READY, NOW - 80)], [], 1.0, None),
+        # The cloud is in trouble, or slow: others fail or wait as well.
+        ([*EARLIER, Attempt(NOW - 90, NOW - 55, OF_OTHERS)], [], 5.0, None),
+        (EARLIER, [Waiting(NOW - 120, NOW - 60 - SLOW * 20)], 5.0, None),
+        (EARLIER, [Waiting(NOW - 120, NOW - 54 - SLOW * 20)], 5.0, BESIDE),
+    ],
+)
+def test_when_nodes_of_the_build_before_are_launched_beside(
+    before: list[Attempt], beside: list[Waiting], passed: float, expected: float | None
+) -> None:
+    assert beside_at(Waiting(NOW - 60), old(before), beside, NOW - 60 + passed) == expected
 
 
 @given(some, st.integers(0, 10), st.integers(1, 5))

@@ -134,6 +134,18 @@ def test_an_event_tries_a_build_as_a_whole_or_not_at_all(size: int, siblings: in
     assert choose([waited, OLD], [], size, NOW, Pin("", siblings=siblings)) == "new"
 
 
+def test_the_builds_of_other_requests_of_an_event() -> None:
+    known = EventBuilds()
+    mine = NodeRequest(node_types=["small"], event_id="change")
+    mine.id = "200-1"
+    known.note("0000000001", Made("change", "200-1", "tiny", "new"))
+    assert known.of_others(mine, "tiny") == set()
+    known.note("0000000002", Made("change", "200-2", "tiny", "old"))
+    known.begin(Made("change", "200-3", "tiny", "older"))
+    known.begin(Made("other", "200-4", "tiny", "new"))
+    assert known.of_others(mine, "tiny") == {"old", "older"} and known.of_others(mine, "huge") == set()
+
+
 # -- ready nodes ------------------------------------------------------------------------------------------------------
 
 
