@@ -21,6 +21,7 @@ from tests.support.fixtures_zookeeper import eventually
 
 COMMAND_SECONDS = 400.0
 START_SECONDS = 300.0
+QUICK_CLEANER = Path(__file__).parent / "kills" / "quick_cleaner.py"
 _PR_SET_PDEATHSIG = 1
 
 
@@ -81,11 +82,18 @@ class Stock:
         """The builder, not started yet."""
         return self._daemon("nodepool-builder", "-d", *words)
 
+    def quick_builder(self, seconds: float, text: str) -> Daemon:
+        """The builder, not started yet; it cleans up every so many seconds, and logs *text* each time."""
+        program = [str(self._made.python), str(QUICK_CLEANER), str(seconds), text]
+        return self._started("nodepool-builder", program, "-d", "--build-workers", "1")
+
     def _daemon(self, name: str, *words: str) -> Daemon:
+        return self._started(name, [str(self._made.program(name))], *words)
+
+    def _started(self, name: str, program: list[str], *words: str) -> Daemon:
         log = self.folder / f"{name}.log"
         pidfile = self.folder / f"{name}.pid"
-        command = [str(self._made.program(name)), "-c", str(self.config), "-p", str(pidfile), *words]
-        return Daemon(command, self._environment, log)
+        return Daemon([*program, "-c", str(self.config), "-p", str(pidfile), *words], self._environment, log)
 
 
 class Daemon:

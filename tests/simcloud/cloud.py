@@ -172,6 +172,16 @@ class Cloud:
             for server in self.machines.servers.values()
         ]
 
+    def journal(self) -> dict[str, Any]:
+        """Return the servers and the uploaded images that there have ever been, also those that are gone."""
+        servers = [*self.machines.deleted.values(), *self.machines.servers.values()]
+        rows = [
+            {"id": one.id, "name": one.wish.name, "image": one.wish.image_id, "created": one.created}
+            for one in servers
+            if not one.outsider
+        ]
+        return {"servers": rows, "images": self.images.journal}
+
 
 def _keypair(name: str) -> dict[str, Any]:
     digest = hashlib.md5(name.encode()).hexdigest()

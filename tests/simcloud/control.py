@@ -18,8 +18,8 @@ from tests.simcloud.timing import Scheduler
 class Control:
     """Answers ``/control/...``.
 
-    ``GET state``; and below ``clouds/<name>/``: ``GET state``, ``GET servers``, ``GET|DELETE calls``, ``GET counts``,
-    ``PUT settings``, ``GET|POST|DELETE faults``, ``DELETE faults/<id>``, ``POST|DELETE outsiders``,
+    ``GET state``; and below ``clouds/<name>/``: ``GET state``, ``GET servers``, ``GET journal``, ``GET|DELETE calls``,
+    ``GET counts``, ``PUT settings``, ``GET|POST|DELETE faults``, ``DELETE faults/<id>``, ``POST|DELETE outsiders``,
     ``POST flavors/<name>``, ``DELETE boots``, ``POST stops``, ``DELETE tokens``.
     """
 
@@ -47,6 +47,8 @@ class Control:
                 return Answer(200, cloud.state())
             case "GET", ["servers"]:
                 return Answer(200, {"servers": cloud.servers()})
+            case "GET", ["journal"]:
+                return Answer(200, cloud.journal())
             case "GET", ["calls"]:
                 return Answer(200, {"calls": cloud.log.rows()})
             case "DELETE", ["calls"]:

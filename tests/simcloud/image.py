@@ -40,6 +40,8 @@ class ImageState:
 
     def __init__(self, config: CloudConfig, project_id: str, folder: Path, scheduler: Scheduler) -> None:
         self.images: dict[str, dict[str, Any]] = {}
+        self.journal: dict[str, dict[str, Any]] = {}
+        """What was ever stored: id → MD5 checksum, and when it was stored and deleted."""
         self.folder = folder
         self._project_id = project_id
         self._scheduler = scheduler
@@ -197,6 +199,7 @@ class ImageApi:
             sha512 = hashlib.file_digest(data, "sha512").hexdigest()
         image.update(status="active", size=size, virtual_size=size, checksum=md5, stores="file")
         image.update(os_hash_algo="sha512", os_hash_value=sha512)
+        self._state.journal[image["id"]] = {"md5": md5, "stored": self._state.now(), "deleted": None}
         self._state.touch(image)
 
     def _import(self, image: dict[str, Any], wanted: Any) -> Answer:
@@ -290,6 +293,8 @@ class ImageApi:
         if image["protected"]:
             raise glance_error(403, f"Image {ident} is protected and cannot be deleted.")
         del self._state.images[ident]
+        if ident in self._state.journal:
+            self._state.journal[ident]["deleted"] = self._state.now()
         self._state.data_file(ident).unlink(missing_ok=True)
         return Answer(204)
 

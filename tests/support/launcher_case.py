@@ -235,7 +235,10 @@ class Site:
             "providers": chosen,
             **_keys(top),
         }
-        self.config.write_text(json.dumps(document, indent=1), encoding="utf-8")
+        # A program that begins meanwhile must not read half of it.
+        fresh = self.config.with_suffix(".new")
+        fresh.write_text(json.dumps(document, indent=1), encoding="utf-8")
+        fresh.replace(self.config)
 
     def remember_boot(self, name: str, seconds: float = 2 * BOOT_SECONDS) -> None:
         """What an earlier cycle learned of a provider, so that the first listing comes when the server is up."""

@@ -235,6 +235,10 @@ class SimCloud:
         """Return the servers that exist, with more than the API shows."""
         return list(self.control("GET", f"clouds/{cloud}/servers")["servers"])
 
+    def journal(self, cloud: str) -> dict[str, Any]:
+        """Return ``servers`` (id, name, image, created) and ``images`` (id → md5, stored, deleted) that ever were."""
+        return dict(self.control("GET", f"clouds/{cloud}/journal"))
+
     def outsiders(self, cloud: str, count: int, **options: Any) -> list[str]:
         """Put servers of somebody else into the project; return their ids.
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -82,6 +83,26 @@ def test_a_server_from_cradle_to_grave(sim, conn):
     assert conn.delete_server(server.id, wait=True, timeout=20)
     assert sim.state(CLOUD)["usage"]["instances"] == 0
     assert conn.block_storage.get_limits().absolute.max_total_volumes == 10
+
+
+def test_the_journal_has_what_there_has_ever_been(sim, conn):
+    data = b"the data of an image"
+    image = conn.image.create_image("tiny", data=data, disk_format="raw", wait=True, timeout=20)
+    server = conn.compute.create_server(
+        name="once",
+        flavor_id=conn.compute.find_flavor("small").id,
+        image_id=image.id,
+        networks=[{"uuid": conn.network.find_network("private").id}],
+    )
+    conn.compute.delete_server(server.id)
+    settle(lambda: not sim.servers(CLOUD))
+    assert sim.journal(CLOUD)["images"][image.id]["deleted"] is None
+    conn.image.delete_image(image.id)
+    journal = sim.journal(CLOUD)
+    kept = journal["images"][image.id]
+    assert kept["md5"] == hashlib.md5(data).hexdigest() and kept["stored"] < kept["deleted"]
+    (row,) = [row for row in journal["servers"] if row["id"] == server.id]
+    assert (row["name"], row["image"]) == ("once", image.id) and kept["stored"] < row["created"]
 
 
 def test_regions_share_a_keystone(sim):

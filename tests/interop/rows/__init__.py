@@ -20,6 +20,7 @@ FILES = (
     "beside",
     "beside_kubernetes",
     "gate",
+    "gate_kills",
     "accounts",
 )
 """In the order in which their rows run."""
