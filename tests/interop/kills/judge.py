@@ -48,16 +48,17 @@ class Evidence:
         """The checksum of an image of a cloud; "" if nobody has uploaded it."""
         return str(self.journals[provider]["images"].get(image, {}).get("md5", ""))
 
-    def passed(self) -> dict[tuple[str, str], float]:
-        """(checksum, provider) → when the playbook has ended well first on a canary of that image there."""
-        found: dict[tuple[str, str], float] = {}
+    def passed(self) -> dict[str, float]:
+        """Checksum → when the playbook has ended well first on a canary of such an image."""
+        found: dict[str, float] = {}
         for line in self.tested:
             kind, provider, name, at = line.split()
             servers = [one for one in self.journals[provider]["servers"] if one["name"] == name]
             servers = [one for one in servers if one["created"] <= float(at)]
             if kind == "canary" and servers:
                 image = max(servers, key=lambda one: float(one["created"]))["image"]
-                found.setdefault((self.checksum(provider, image), provider), float(at))
+                checksum = self.checksum(provider, image)
+                found[checksum] = min(found.get(checksum, NEVER), float(at))
         return found
 
 
@@ -69,10 +70,9 @@ class Judge:
         self._passed = evidence.passed()
         self._image_of = {checksum: build for build, checksum in evidence.checksums.items()}
 
-    def tested_from(self, image: str, checksum: str, provider: str) -> float:
-        """From when an upload may be ready, and nodes of requests may be made of it."""
-        testing = TESTING[image]
-        return self._passed.get((checksum, provider if provider in testing else testing[0]), NEVER)
+    def tested_from(self, checksum: str) -> float:
+        """From when uploads of a build may be ready, and nodes of requests may be made of them."""
+        return self._passed.get(checksum, NEVER)
 
     def violations(self, given: Iterable[Given]) -> list[str]:
         """What must never be, in words."""
@@ -90,7 +90,7 @@ class Judge:
                 wrong.append(f"the cloud has never had server {one.server} of {one}")
                 continue
             checksum = self._evidence.checksum(one.provider, server["image"])
-            if self.tested_from(one.image, checksum, one.provider) > server["created"]:
+            if self.tested_from(checksum) > server["created"]:
                 wrong.append(f"{one} was made from an untested build: {server}, {self._image_of.get(checksum)}")
         return wrong
 
@@ -110,7 +110,7 @@ class Judge:
                 images = [image for image in TESTING if any(image in one for one in of)]
                 if not images:
                     wrong.append(f"provider {provider}: {server} is of no node: {of}")
-                elif not canary_of and self.tested_from(images[0], checksum, provider) > server["created"]:
+                elif not canary_of and self.tested_from(checksum) > server["created"]:
                     wrong.append(f"provider {provider}: {server} of {of} was made from an untested build")
         return wrong
 
@@ -138,7 +138,7 @@ class Judge:
             there = ready[image, provider]
             if change.kind != DELETE and _document(change).get("state") == "ready":
                 there[change.path] = build
-                if self.tested_from(image, self._evidence.checksums[build], provider) > change.at + 0.001:
+                if self.tested_from(self._evidence.checksums[build]) > change.at + 0.001:
                     wrong.append(f"{change.path} was ready at {change.at} without a test")
             elif there.pop(change.path, None) is not None:
                 newer = {one for one in there.values() if order[one] > order[build]}

@@ -166,10 +166,10 @@ class Phases:
 
 def session_of(state: Path) -> int | None:
     """The session of the newest process with that state directory; None when it has none yet."""
-    newest = sorted(state.glob("session-*"), key=lambda path: path.stat().st_mtime) if state.exists() else []
-    for path in reversed(newest):
+    found: list[tuple[float, int]] = []
+    for path in state.glob("session-*"):
         try:
-            return int(json.loads(path.read_text("utf-8"))["session_id"])
+            found.append((path.stat().st_mtime, int(json.loads(path.read_text("utf-8"))["session_id"])))
         except (OSError, ValueError, KeyError):
-            continue
-    return None
+            continue  # its process has just begun, or has just ended
+    return max(found)[1] if found else None

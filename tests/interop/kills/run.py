@@ -27,7 +27,7 @@ from tests.support.fixtures_zookeeper import eventually
 PACE = 0.25
 PATIENCE = 300.0
 LEAST_TOLD = 3
-BUILDER_LIVES, LAUNCHER_LIVES = (4.0, 40.0), (4.0, 20.0)
+BUILDER_LIVES, LAUNCHER_LIVES = (3.0, 30.0), (4.0, 15.0)
 STOCK_DELETED = "Removing failed upload record"
 
 

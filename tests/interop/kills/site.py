@@ -8,6 +8,7 @@ from __future__ import annotations
 import getpass
 import json
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from tests.support.simcloud_process import SimCloud, default_cloud
 
 PROVIDERS = ("one", "two")
 TESTING = {"alpha": ("one",), "beta": ("two", "one")}
-"""Image → the providers that test it. What has passed at the only one is distributed to the other."""
+"""Image → the providers that test it, while they are there. What has passed at one is distributed to the other."""
 ROOM = 8
 """Servers that each cloud has room for."""
 SIZE = 1 << 18
@@ -73,9 +74,8 @@ class KillSite:
             world.site.use_cloud(Cloud(sim, name), name, image_format="raw")
             sim.fault(name, "PUT /images/{id}/file", "slow", seconds=UPLOAD_SECONDS)
         (self.folder / "smoke.yml").write_text(SMOKE.replace("FOLDER", str(self.folder)), encoding="utf-8")
-        gate = {"playbook": "smoke.yml", "private-key": str(key), "timeout": 60}
-        gates = [{"name": image, "gate": {**gate, "providers": list(names)}} for image, names in TESTING.items()]
-        (self.folder / "nodepool-settings.yaml").write_text(json.dumps({"diskimages": gates}), encoding="utf-8")
+        self._gate = {"playbook": "smoke.yml", "private-key": str(key), "timeout": 60}
+        self._listed: set[str] = set()
         self.configure(*PROVIDERS)
 
     def close(self) -> None:
@@ -83,7 +83,23 @@ class KillSite:
         self.builder.close()
 
     def configure(self, *names: str) -> None:
-        """Write nodepool.yaml with these providers."""
+        """Write the files with these providers. A gate may name no other ones: nodepool.yaml has them before."""
+        if set(names) == self._listed:
+            return
+        if not self._listed <= set(names):
+            self._write_gates(names)
+        self._write_nodepool(names)
+        self._write_gates(names)
+        self._listed = set(names)
+
+    def _write_gates(self, names: Sequence[str]) -> None:
+        testing = {image: [name for name in wanted if name in names] for image, wanted in TESTING.items()}
+        gates = [{"name": image, "gate": {**self._gate, "providers": found}} for image, found in testing.items()]
+        fresh = self.folder / "nodepool-settings.new"
+        fresh.write_text(json.dumps({"diskimages": gates}), encoding="utf-8")
+        fresh.replace(self.folder / "nodepool-settings.yaml")
+
+    def _write_nodepool(self, names: Sequence[str]) -> None:
         images = [{"name": one, "elements": ["x"], "dib-cmd": str(FAKE), "rebuild-age": 10**9} for one in TESTING]
         self.site.configure(
             *map(self._provider, names),

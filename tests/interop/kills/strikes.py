@@ -11,11 +11,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.own_tree import WAITS
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.own_tree import DRAIN, WAITS
 from tests.interop.kills.decisions import REVOKED, UNREACHABLE, Decisions
 from tests.interop.kills.site import PROVIDERS, ROOM, TESTING, KillSite
 
-BETWEEN, LASTS = (8.0, 16.0), (4.0, 8.0)
+BETWEEN, LASTS = (8.0, 16.0), (5.0, 10.0)
 REMOVED, FULL, BUILT = "provider removed during a test", "no room during a test", "builds"
 
 
@@ -33,7 +33,7 @@ class Strikes:
         self.seen: Counter[str] = Counter()
         self.inconclusive: list[str] = []
         self._struck: tuple[str, str] | None = None
-        self._met = False
+        self._met = self._tested = False
         self._until = time.monotonic() + self._chance.uniform(*BETWEEN)
         self._told: set[tuple[str, str, int]] = set()
 
@@ -88,8 +88,8 @@ class Strikes:
     def skip_pauses(self) -> None:
         """A person lets the next round begin at once; why the last one had no result is noted."""
         gates, now = self._site.store.gates, time.time()
-        for image, names in TESTING.items():
-            for name in names:
+        for image in TESTING:
+            for name in PROVIDERS:
                 record = gates.get(name, image)
                 if record is not None and not record.outcome and record.not_before > now + 1.0:
                     if (name, record.build, record.round) not in self._told:
@@ -108,25 +108,30 @@ class Strikes:
             if not self.decisions.strike(what, self._chance.choice(sorted(TESTING)), name):
                 self._struck = None
         elif what == REMOVED:
-            self._met = bool(self._tested_at(name))
+            self._tested = bool(self._tested_at(name))
             self._site.configure(*(one for one in PROVIDERS if one != name))
         else:
             used = self._site.sim.state(name)["usage"]["instances"]
             self._site.sim.settings(name, quota={"instances": min(used, ROOM)})
 
     def _meet(self) -> None:
-        """Note that a canary or control node waits for room where there is none."""
-        if self._struck is None or self._struck[0] != FULL or self._met:
+        """Note that a test was under way where a provider has left and a launcher has noticed, or is full."""
+        if self._struck is None or self._met:
             return
-        for request in self._site.store.requests.list():
-            if request.requestor == "stackci-gate" and request.provider == self._struck[1]:
-                wait = self._site.store.own.get(f"{WAITS}/{request.id}") or {}
-                self._met |= wait.get("code") in ("no-room", "frozen")
+        what, name = self._struck
+        own = self._site.store.own
+        if what == REMOVED:
+            self._met = self._tested and own.get(f"{DRAIN}/{name}") is not None
+        elif what == FULL:
+            waits = [
+                own.get(f"{WAITS}/{request.id}") or {}
+                for request in self._site.store.requests.list()
+                if request.requestor == "stackci-gate" and request.provider == name
+            ]
+            self._met = any(wait.get("code") in ("no-room", "frozen") for wait in waits)
 
     def _tested_at(self, name: str) -> list[str]:
-        found = []
-        for image, names in TESTING.items():
-            record = self._site.store.gates.get(name, image) if name in names else None
-            if record is not None and not record.outcome:
-                found.append(image)
-        return found
+        """The images that are tested at a provider."""
+        gates = self._site.store.gates
+        records = {image: gates.get(name, image) for image in TESTING}
+        return [image for image, record in records.items() if record is not None and not record.outcome]

@@ -21,9 +21,9 @@ from tests.support.ansible_run import ModuleProcess
 AWAKE = 0.8
 """A program that has just begun has done nothing yet; in so many seconds the kill is one at the start."""
 PACE = 0.05
-AIMS = 3
+AIMS = 4
 """A life waits for any of so many moments."""
-REST = 0.12
+REST = 0.1
 """How often it stays dead for so long that others see its locks free: the other launcher, Nodepool's builder."""
 END_SECONDS = 120.0
 
