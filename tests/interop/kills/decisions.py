@@ -40,7 +40,7 @@ class Decisions:
 
     def strike(self, what: str, image: str, provider: str) -> bool:
         """Begin; False if there is no build to do it to, with another one to fall back to everywhere."""
-        build = self._newest(image)
+        build = self.newest(image)
         if not build:
             return False
         if what == REVOKED:
@@ -82,7 +82,7 @@ class Decisions:
         span.until = time.time()
         self._decide(span.image, span.build, "restored")
 
-    def _newest(self, image: str) -> str:
+    def newest(self, image: str) -> str:
         """The newest build that is ready everywhere, if an older one is, too; "" if there is none."""
         store = self._site.store
         uploads = [one for one in store.images.uploads(image) if one.state == "ready"]

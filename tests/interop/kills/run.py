@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.chaos.transaction_log import TransactionLog
+from tests.interop.kills.decisions import REVOKED
 from tests.interop.kills.judge import Evidence, Judge
 from tests.interop.kills.people import People
 from tests.interop.kills.phases import BUILDER_PHASES, LAUNCHER_PHASES, Phases
@@ -103,7 +104,19 @@ class KillRun:
         )
         return [*made, builder]
 
+    def _prepare(self) -> None:
+        """Nothing is killed until there are builds that can be decided upon."""
+        for victim in self._victims:
+            victim.start_program()
+        eventually(self._can_decide, PATIENCE)
+
+    def _can_decide(self) -> bool:
+        self._strikes.bake()
+        return all(map(self._strikes.decisions.newest, TESTING))
+
     def _play(self) -> None:
+        if REVOKED in self._kinds:
+            self._prepare()
         began = time.monotonic()
         for victim in self._victims:
             victim.start()
@@ -221,7 +234,7 @@ class KillRun:
         counts = {
             **{what: seen[what] for what in self._kinds},
             "looks of Nodepool's builder": told["looks"],
-            "broken builds": len(self._site.broken),
+            "builds": len(self._site.checksums),
             "nodes given": len(self._people.given),
         }
         counts |= {f"kills of {victim.name}": sum(victim.kills.values()) for victim in self._victims}

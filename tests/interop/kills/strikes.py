@@ -15,7 +15,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.own_tree im
 from tests.interop.kills.decisions import REVOKED, UNREACHABLE, Decisions
 from tests.interop.kills.site import PROVIDERS, ROOM, TESTING, KillSite
 
-BETWEEN, LASTS = (8.0, 16.0), (5.0, 10.0)
+BETWEEN, LASTS = (6.0, 12.0), (5.0, 10.0)
 REMOVED, FULL, BUILT = "provider removed during a test", "no room during a test", "builds"
 
 
