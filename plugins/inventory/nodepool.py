@@ -259,7 +259,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.hosts i
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.own_servers import own_servers
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.unlisted import row_of
-from ansible_collections.stackci.nodepool.plugins.plugin_utils.inventory_data import fill, no_collection
+from ansible_collections.stackci.nodepool.plugins.plugin_utils.inventory_data import fill, mark_listed, no_collection
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.untrusted import untrusted
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.vaulted import Vaulted
 
@@ -309,6 +309,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
                 found = self._hosts(path, cache)
                 fill(self.inventory, found, self._sanitize_group_name)
                 self._construct(found)
+                mark_listed(self.inventory, found)
         except NodepoolError as error:
             raise SaidOnce(f"{path}: {self._vaulted.named(str(error))}") from None
         finally:

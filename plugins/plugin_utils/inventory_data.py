@@ -14,6 +14,7 @@ from ansible.utils.path import basedir
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import NodepoolError
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.hosts import Host
+from ansible_collections.stackci.nodepool.plugins.plugin_utils.untrusted import listed
 
 _MOST_NAMED = 5
 
@@ -94,3 +95,10 @@ def fill(inventory: Any, found: list[Host], group_name: Callable[[str], str]) ->
                     groups[name] = data.groups[group]
             for key, value in variables.items():
                 made.set_variable(key, value)
+
+
+def mark_listed(inventory: Any, found: list[Host]) -> None:
+    """Mark what the hosts have got, also by expressions, for a list that is printed."""
+    data: Any = getattr(inventory, "__wrapped__", inventory)
+    for host in found:
+        data.hosts[host.name].vars = listed(data.hosts[host.name].vars)

@@ -139,7 +139,7 @@ class Site:
 
 
 def plain(value: dict[str, Any]) -> Any:
-    """--list marks each text that is no template."""
+    """--list marks a text that could be a template."""
     return value["__ansible_unsafe"] if set(value) == {"__ansible_unsafe"} else value
 
 

@@ -21,6 +21,7 @@ import pytest
 
 from tests.simcloud.guests.processes import descendants
 from tests.support.ansible_run import BIN, ROOT
+from tests.support.awx import extra_vars
 from tests.support.command import installed, nodepoolctl, surroundings
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.launcher_case import Cloud, Site, label, pool, provider
@@ -80,8 +81,10 @@ class Pool:
         """A job of AWX with these answers to the survey: its status, its artifacts, its output."""
         given = {"nodepool_config": str(self.site.config), "status_artifacts": True, **answers}
         path = ROOT / "examples" / "awx" / f"{playbook}.yml"
+        variables = self.folder / f"{uuid.uuid4().hex}-extravars"
+        variables.write_text(extra_vars.written(given), encoding="utf-8")
         shown = {"ANSIBLE_SHOW_CUSTOM_STATS": "true"}
-        code, out = self.run(BIN / "ansible-playbook", path, "-e", json.dumps(given), env=shown)
+        code, out = self.run(BIN / "ansible-playbook", path, "-e", f"@{variables}", env=shown)
         found = re.search(r"RUN: (\{.*\})", out, re.DOTALL)
         return code, json.loads(found[1]) if found else {}, out
 

@@ -6,6 +6,9 @@
 from __future__ import annotations
 
 from tests.integration.ci.conftest import Pool
+from tests.support.ansible_run import BIN, ROOT
+from tests.support.awx import extra_vars
+from tests.support.examples import blocks
 
 
 def test_a_pipeline_reads_the_hosts_from_the_job(ci: Pool) -> None:
@@ -13,7 +16,7 @@ def test_a_pipeline_reads_the_hosts_from_the_job(ci: Pool) -> None:
     assert code == 0, out
     (node,) = artifacts["lease_nodes"]
     assert artifacts["lease_name"] == "build-7" and artifacts["lease_complete"] is True
-    assert {*node} == {"id", "label", "address", "port", "user", "host_keys", "expires_at"}
+    assert {*node} == {"id", "hostname", "label", "address", "port", "user", "host_keys", "expires_at"}
     assert node["host_keys"] and ci.leases() == ["build-7"]
 
     code, artifacts, out = ci.awx_job("extend", lease_name="build-7", lease_expires=5000)
@@ -23,9 +26,32 @@ def test_a_pipeline_reads_the_hosts_from_the_job(ci: Pool) -> None:
     assert code == 0 and artifacts["status_lines"][0].startswith(f"node {node['id']}"), out
     assert ci.awx_job("status")[1]["status_lines"][0].startswith("ATTENTION")
 
-    # In a workflow the artifacts of the lease are variables of the release.
-    code, artifacts, out = ci.awx_job("release", lease_name="build-7", lease_labels="debian-12", lease_nodes=[node])
+    # In a workflow the artifacts of the lease are variables of the release, and a question that nobody answered is "".
+    answers = {"lease_name": "build-7", "lease_labels": "debian-12", "lease_failure": ""}
+    code, artifacts, out = ci.awx_job("release", **answers, lease_nodes=[node])
     assert code == 0 and artifacts["lease_nodes"] == [] and ci.leases() == [], out
+
+
+def test_awx_passes_on_texts_that_look_like_numbers(ci: Pool) -> None:
+    code, _artifacts, out = ci.awx_job("explain", id="0000000010")
+    assert code != 0 and "no request or node '0000000010'" in out, out
+    for name in ("1.10", "0012", "yes"):
+        code, _artifacts, out = ci.awx_job("lease", lease_name=name, lease_labels="debian-12")
+        # Before ansible-core 2.19 they stay what they are.
+        assert (code != 0 and "Begin it with a letter" in out) or ci.leases() == [name], out
+        assert ci.awx_job("release", lease_name=name)[0] == code
+    assert ci.leases() == []
+
+
+def test_a_play_of_a_workflow_adds_the_nodes_as_hosts(ci: Pool) -> None:
+    code, artifacts, out = ci.awx_job("lease", lease_name="build-6", lease_labels="debian-12")
+    assert code == 0, out
+    play = next(block for block in blocks(ROOT / "docs" / "ci" / "awx.md", "yaml") if "add_host" in block)
+    variables = ci.folder / "artifacts.yml"
+    variables.write_text(extra_vars.written(artifacts), encoding="utf-8")
+    (ci.folder / "acceptance.yml").write_text(play)
+    code, out = ci.run(BIN / "ansible-playbook", "acceptance.yml", "-e", f"@{variables}")
+    assert code == 0 and artifacts["lease_nodes"][0]["hostname"] in out, out
 
 
 def test_a_release_after_a_failure_releases_and_then_fails(ci: Pool) -> None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -66,6 +67,18 @@ def test_texts_from_the_net_are_no_templates(site: Site) -> None:
     assert "lookup" in done.stdout
     assert f" in {site.folder}" in done.stdout and f" of {site.folder}" in done.stdout
     assert not (site.folder / "evil").exists()
+
+
+def test_awx_reads_addresses_from_a_list(site: Site) -> None:
+    # AWX stores what this command prints. It takes a text with Ansible's mark for a dictionary.
+    path = site.write(compose={"copied": "nodepool.pool"})
+    done = command("ansible-inventory", "-i", path, "--list", "--export", folder=site.folder)
+    assert done.returncode == 0, done.stderr
+    hosts = json.loads(done.stdout)["_meta"]["hostvars"]
+    first = hosts["np0000000001"]
+    assert first["ansible_host"] == first["nodepool"]["addresses"][0]["address"]
+    assert isinstance(first["ansible_host"], str) and first["copied"] == "main"
+    assert hosts["np0000000003"]["nodepool"]["label"] == {"__ansible_unsafe": EVIL}
 
 
 def test_constructed(site: Site) -> None:

@@ -21,7 +21,9 @@ from tests.support.examples import blocks
 from tests.support.fixtures_zookeeper import eventually
 
 PAGE = ROOT / "docs" / "ci" / "awx.md"
-QUESTIONS = DataLoader().load_from_file(str(ROOT / "roles" / "awx" / "vars" / "objects.yml"))["_awx_lease_survey"]
+OBJECTS = DataLoader().load_from_file(str(ROOT / "roles" / "awx" / "vars" / "objects.yml"))
+QUESTIONS = OBJECTS["_awx_lease_survey"]
+SURVEYS = {"lease": QUESTIONS, "release": [QUESTIONS[0], OBJECTS["_awx_failure_question"]]}
 
 
 def post(awx: Awx, path: str, **body: Any) -> Any:
@@ -42,8 +44,7 @@ def site_of_awx() -> tuple[Awx, dict[str, str]]:
     for name in ("lease", "release"):
         body = {"name": f"nodepool {name}", "playbook": f"{name}.yml", "survey_enabled": True}
         number = post(awx, "job_templates", **body, project=project["id"], inventory=inventory["id"])["id"]
-        spec = [one for one in QUESTIONS if name == "lease" or one["variable"] == "lease_name"]
-        post(awx, f"job_templates/{number}/survey_spec", name="", description="", spec=spec)
+        post(awx, f"job_templates/{number}/survey_spec", name="", description="", spec=SURVEYS[name])
         numbers[f"{name.upper()}_TEMPLATE"] = str(number)
     return awx, numbers
 
@@ -67,6 +68,7 @@ def test_nodes_by_curl(ci: Pool) -> None:
         nodes, _end = json.JSONDecoder().raw_decode(rest)
         assert status == '"successful"' and [node["label"] for node in nodes] == ["debian-12", "debian-12"]
         assert eventually(lambda: not ci.leases(), 60)
+    assert [job.status for job in awx.jobs.all.values() if job.type == "job"] == ["successful"] * 2, said
     missing = [f"'{name}' value missing" for name in ("lease_name", "lease_labels")]
     refused = awx.answer("POST", f"/api/v2/job_templates/{numbers['LEASE_TEMPLATE']}/launch/", {}, {})
     assert refused == (400, {"variables_needed_to_start": missing})

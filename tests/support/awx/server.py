@@ -95,7 +95,8 @@ class AwxServer:
             basic = "Basic " + base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
             return self._token(method, path) if known or authorization == basic else (401, {"detail": "Invalid login."})
         if not known:
-            return 401, {"detail": "Authentication credentials were not provided."}
+            told = "Authentication credentials were not provided. To establish a login session, visit /api/login/."
+            return 401, {"detail": told}
         return self.awx.answer(method, path, query, body)
 
     def _token(self, method: str, path: str) -> tuple[int, Any]:

@@ -156,7 +156,8 @@ class Awx:
 
     def _one(self, kind: str, number: int) -> Thing:
         if number not in self.things[kind]:
-            raise Refusal(404, detail="Not found.")
+            model = TYPES[kind].title().replace("_", "")
+            raise Refusal(404, detail=f"No {model} matches the given query.")
         return self.things[kind][number]
 
     def _view(self, kind: str, thing: Thing) -> Thing:

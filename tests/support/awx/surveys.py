@@ -136,6 +136,7 @@ def _no(value: Any, key: str, told: str) -> str:
 def _size_problems(question: Mapping[str, Any], value: Any, size: float) -> Iterator[str]:
     least, most = question.get("min"), question.get("max")
     if least not in (None, "") and size < least:
-        yield f"'{question['variable']}' value {value} is too small (must be at least {least})."
+        length = f"length is {size} " if isinstance(value, str) else ""
+        yield f"'{question['variable']}' value {value} is too small ({length}must be at least {least})."
     if most not in (None, "") and size > most:
         yield f"'{question['variable']}' value {value} is too large (must be no more than {most})."
