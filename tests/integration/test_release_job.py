@@ -107,6 +107,44 @@ def gpg(*words: str, ring: Path) -> bytes:
     return done.stdout
 
 
+def users_check_the_signature(dist: Path, environment: dict[str, str]) -> None:
+    """By the commands of the page; a changed file and another signature are refused."""
+    page = (ROOT / "docs" / "releasing.md").read_text("utf-8")
+    commands = page.split("## Checking one", 1)[1].split("```shell\n", 1)[1].split("```", 1)[0]
+    commands = commands.replace("1.2.3", version())
+    own = {
+        **environment,
+        "PATH": f"{BIN}:{environment['PATH']}",
+        "ANSIBLE_COLLECTIONS_PATH": str(dist / "collections"),
+        "ANSIBLE_LOCAL_TEMP": str(dist / "temporary"),
+    }
+
+    def run(text: str) -> tuple[int, str]:
+        done = subprocess.run(
+            ["bash", "-e", "-c", text],
+            cwd=dist,
+            env=own,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=200,
+            check=False,
+        )
+        return done.returncode, done.stdout + done.stderr
+
+    code, said = run(commands)
+    assert code == 0 and "was installed successfully" in said, said
+    assert "Successfully verified that checksums for 'stackci.nodepool" in said, said
+    verify = "ansible-galaxy collection verify" + commands.rpartition("ansible-galaxy collection verify")[2]
+    (dist / "collections" / "ansible_collections" / "stackci" / "nodepool" / "README.md").write_text("changed", "utf-8")
+    code, said = run(verify)
+    assert code != 0 and "README.md" in said, said
+    shutil.rmtree(dist / "collections")
+    (dist / "MANIFEST.json.asc").write_bytes(next(dist.glob("*.tar.gz.asc")).read_bytes())
+    code, said = run(commands)
+    assert code != 0 and "Signature verification failed" in said, said
+
+
 def test_the_last_steps_sign_publish_and_attach(checkout, signing_key):
     stubs = checkout / "stubs"
     stubs.mkdir()
@@ -145,6 +183,8 @@ def test_the_last_steps_sign_publish_and_attach(checkout, signing_key):
             dist = checkout / ".build" / "dist"
             (tarball,) = dist.glob("*.tar.gz")
             gpg("--verify", f"{tarball}.asc", str(tarball), ring=ring)
+            (dist / "release-key.asc").write_bytes(gpg("--armor", "--export", ring=ring))
+            users_check_the_signature(dist, environment)
         finally:
             subprocess.run(["gpgconf", "--homedir", str(ring), "--kill", "all"], timeout=60, check=False)
             shutil.rmtree(ring, ignore_errors=True)
@@ -154,7 +194,12 @@ def test_the_last_steps_sign_publish_and_attach(checkout, signing_key):
     assert TOKEN in login and checksum.encode() in body
     words = (checkout / "called").read_text().split()
     assert words[:3] == ["release", "create", version()]
-    assert {Path(word).name for word in words if "dist/" in word} == {tarball.name, f"{tarball.name}.asc", "SHA256SUMS"}
+    assert {Path(word).name for word in words if "dist/" in word} == {
+        tarball.name,
+        f"{tarball.name}.asc",
+        "MANIFEST.json.asc",
+        "SHA256SUMS",
+    }
     assert "## Release Summary" in (checkout / "notes.md").read_text()
 
 
