@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
-from ..model.build_verdict import APPROVED, HELD
+from collections.abc import Collection
+
+from ..model.build_verdict import APPROVED, HELD, REVOKED
 from ..model.config.gate_labels import gate_of, providers_that_test
 from ..model.gate import PASSED, PROMOTED
 from ..model.image import Build, Upload, UploadState, age_order
@@ -88,9 +90,22 @@ def is_overtaken(view: ImagesView, upload: Upload) -> bool:
 
 
 def kept_with_gate(view: ImagesView, state: ImageState, most: int) -> list[Build]:
-    """Return the builds of an image with a gate that are kept: the newest one, those tested, *most* of them, and those
-    that a person holds."""
+    """Return the builds of an image with a gate that are kept: *most* of those tested, and :func:`kept_besides`."""
     ready = state.ready_builds
-    tested = [build for build in ready if is_tested(view, state, build.id) and state.is_usable(build.id, view.now)]
-    held = [build for build in ready if state.verdict(build.id).state == HELD]
-    return [build for build in ready if build in ready[:1] or build in tested[:most] or build in held]
+    tested = [build.id for build in ready if is_tested(view, state, build.id) and state.is_usable(build.id, view.now)]
+    kept = {*tested[:most], *kept_besides(state, tested)}
+    return [build for build in ready if build.id in kept]
+
+
+def kept_besides(state: ImageState, good: Collection[str]) -> set[str]:
+    """Return the ids of builds that are kept although they do not count among the good ones: the newest, those that a
+    person holds, and the newest that a person has revoked, unless a newer one is good: it may be restored.
+    """
+    ready = state.ready_builds
+    kept = {build.id for build in ready if build is ready[0] or state.verdict(build.id).state == HELD}
+    for build in ready:
+        if build.id in good:
+            break
+        if state.verdict(build.id).state == REVOKED:
+            return kept | {build.id}
+    return kept

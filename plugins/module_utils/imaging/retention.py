@@ -10,7 +10,8 @@ marked as deleting is deleted in spite of this.
 * An upload whose image is not in the cloud any more does not count, and its record is deleted.
 * When a provider has several ready uploads of one build, only the one that became ready last stays: launchers use it.
 * Builds that must not be used (revoked, rejected, held, or given up by a launcher) do not count among the two, so that
-  the good ones stay. The newest one and those that are held are kept in addition.
+  the good ones stay. The newest one, those that are held, and the newest revoked one while no newer one is good are
+  kept in addition: they may be restored.
 * Of an image with a gate, builds that were not tested do not count among the two; the newest one is kept in addition.
 * Uploads at providers that are not in this configuration are left to other builders. A build stays as long as it has
   uploads.
@@ -29,7 +30,7 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ..model.build_verdict import HELD, BuildVerdict
+from ..model.build_verdict import BuildVerdict
 from ..model.config.gate_labels import gate_of
 from ..model.image import (
     Build,
@@ -39,7 +40,7 @@ from ..model.image import (
     age_order,
 )
 from ..model.lines import joined, span, word_for
-from .gating import kept_with_gate
+from .gating import kept_besides, kept_with_gate
 from .image_snapshot import (
     ImageState,
     ImagesView,
@@ -163,11 +164,9 @@ def kept_builds(view: ImagesView, state: ImageState) -> Sequence[Build]:
     if gate_of(view.config, state.name) is not None:
         return kept_with_gate(view, state, KEPT)
     bad = {build_id for build_id, verdict in state.verdicts.items() if not _counts(verdict, view.now)}
-    good = [build for build in state.ready_builds if build.id not in bad][:KEPT]
-    held = {build_id for build_id in bad if state.verdict(build_id).state == HELD}
-    return [
-        build for build in state.ready_builds if build in good or build.id in held or build in state.ready_builds[:1]
-    ]
+    good = [build.id for build in state.ready_builds if build.id not in bad]
+    kept = {*good[:KEPT], *kept_besides(state, good)}
+    return [build for build in state.ready_builds if build.id in kept]
 
 
 def _counts(verdict: BuildVerdict, now: float) -> bool:
@@ -177,16 +176,15 @@ def _counts(verdict: BuildVerdict, now: float) -> bool:
 def kept_uploads(state: ImageState, provider: str, lost: Container[str] = (), now: float = 0.0) -> list[Upload]:
     """Return the ready uploads that *provider* keeps: of its two newest builds and of the two uploaded last.
 
-    Of each build only one upload is kept. Builds that must not be used there do not count; of these the newest and
-    those that are held are kept in addition.
+    Of each build only one upload is kept. Builds that must not be used there do not count; of these some are kept in
+    addition, see :func:`.gating.kept_besides`.
 
     :param lost: paths of uploads whose image is gone; they do not count.
     """
     bad = {build_id for build_id, verdict in state.verdicts.items() if not verdict.is_used(now, provider)}
     kept = _two_kept(state, provider, lost, bad)
     if bad:
-        held = {build_id for build_id in bad if state.verdict(build_id).state == HELD}
-        others = [build.id for build in state.ready_builds if build.id in held or build is state.ready_builds[0]]
+        others = kept_besides(state, {upload.build_id for upload in kept})
         known = {upload.path for upload in kept}
         more = _two_kept(state, provider, lost, {build.id for build in state.ready_builds if build.id not in others})
         kept += [upload for upload in more if upload.path not in known]

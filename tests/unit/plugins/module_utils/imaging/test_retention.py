@@ -23,6 +23,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.retention
     plan_deletions,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.build_verdict import (
+    GATE,
     HAND,
     HELD,
     NONE,
@@ -100,6 +101,16 @@ def test_a_held_build_is_kept_until_somebody_decides():
     held = NONE.given(HELD, "alice looks", HAND, 5.0)
     seen = view(None, of_days(6, b2=held))
     assert {number for what, number, *_rest in plan(seen) if what == "upload"} == {1, 3, 4}
+
+
+def test_a_revoked_build_can_be_restored_while_only_bad_ones_are_newer():
+    rejected = NONE.given(REJECTED, "no DNS", GATE, 5.0)
+    seen = view(None, of_days(6, b4=REVOKED_ONE, b5=rejected, b6=rejected))
+    assert {number for what, number, *_rest in plan(seen) if what == "upload"} == {1, 5}
+    marked = view(None, replace(of_days(6, b4=REVOKED_ONE, b5=rejected, b6=rejected), uploads=[]))
+    assert {number for what, number, *_rest in plan(marked) if what == "mark"} == {1, 5}
+    seen = view(None, of_days(6, b4=REVOKED_ONE, b5=rejected))
+    assert {number for what, number, *_rest in plan(seen) if what == "upload"} == {1, 2, 4, 5}, "6 replaces it"
 
 
 def test_a_build_that_one_provider_has_given_up_goes_at_the_others_as_before():
