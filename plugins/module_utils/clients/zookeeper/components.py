@@ -38,6 +38,7 @@ class Registration:
         self._kind = kind
         self._hostname = hostname
         self._fields = dict(fields)
+        self._wanted = registration(kind, hostname, self._fields)
         self._lock = threading.Lock()
         self._active = True
         self._generation = 0
@@ -51,7 +52,10 @@ class Registration:
     def update(self, **fields: Any) -> None:
         """Change fields. Writes only when a value differs; without a connection, it writes after the reconnection."""
         with self._lock:
+            before = dict(self._fields)
             self._fields.update(fields)
+            if self._fields != before:
+                self._wanted = registration(self._kind, self._hostname, self._fields)
         with contextlib.suppress(StoreError):
             self.renew()
 
@@ -75,7 +79,7 @@ class Registration:
         with self._lock:
             if not self._active:
                 return
-            wanted = registration(self._kind, self._hostname, self._fields)
+            wanted = self._wanted
             current = self.path is not None and self._generation == self._session.generation
             if current and (wanted == self._stored or self._rewrite(wanted)):
                 return

@@ -18,7 +18,7 @@ from .leak_counts import LeakCounts
 class Account:
     """The actions of a cycle; ids are in the order of events. *say* takes a line for the operator.
 
-    *waiting*, *unmet_spares* and *unmet_reasons* show the latest plan; the other fields collect all events.
+    *waiting_for*, *unmet_spares* and *unmet_reasons* show the latest plan; the other fields collect all events.
     """
 
     say: Callable[[str], None] = lambda line: None
@@ -26,7 +26,7 @@ class Account:
     failed: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     declined: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     canceled: list[str] = field(default_factory=list)
-    waiting: dict[str, dict[str, Any]] = field(default_factory=dict)
+    waiting_for: dict[str, Reason] = field(default_factory=dict)
     unmet_spares: dict[str, int] = field(default_factory=dict)
     unmet_reasons: dict[str, str] = field(default_factory=dict)
     launched: list[str] = field(default_factory=list)
@@ -72,9 +72,8 @@ class Account:
 
         :param stored: True if reasons of this kind are stored.
         """
-        document = reason.document()
-        self.waiting[request_id] = document
-        known = (document["code"], document.get("where"))
+        self.waiting_for[request_id] = reason
+        known = (reason.code, reason.figures.get("where"))
         if not stored or self._told.get(request_id) == known:
             return False
         self._told[request_id] = known
@@ -82,7 +81,7 @@ class Account:
 
     def forget_wait(self, request_id: str) -> None:
         """Drop the reason of a request that does not wait any more."""
-        self.waiting.pop(request_id, None)
+        self.waiting_for.pop(request_id, None)
         self._told.pop(request_id, None)
 
     def step(self, node_id: str, name: str, now: float) -> None:
@@ -90,6 +89,11 @@ class Account:
         self.timings.setdefault(node_id, {})[name] = now
 
     _told: dict[str, tuple[Any, Any]] = field(default_factory=dict)
+
+    @property
+    def waiting(self) -> dict[str, dict[str, Any]]:
+        """Request → why it waits, as a document."""
+        return {key: reason.document() for key, reason in self.waiting_for.items()}
 
     @property
     def changed(self) -> bool:

@@ -75,6 +75,8 @@ class Pins:
     def of(self, request: NodeRequest) -> frozenset[tuple[str, str, str]]:
         """Return (provider, image, build) of the builds of a request's event that may still be used there."""
         pinned = self._context.events.builds(event_of(request))
+        if not pinned:
+            return frozenset()
         return frozenset(
             (name, image, build)
             for image, build in pinned.items()

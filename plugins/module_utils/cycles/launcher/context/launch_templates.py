@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -122,16 +122,27 @@ def label_template(
         return LaunchTemplate(LabelOffer(not_now=doubt), settings)
     if lacks:
         return LaunchTemplate(_lacking(context, actor, settings, label, where, lacks), settings)
-    flavor = choose_flavor(flavors, label.flavor_name, label.min_ram)
-    need = resources_of(pool, label, flavor, floats=actor.known.floats(pool, label))
+    flavor, offer = _launchable(actor, pool, label, flavors)
     image_id, upload, why = image_of(context, actor, settings, label, where, request)
     if why is None:
-        shape = shape_of(flavor.name, label, label.networks or pool.networks)
-        offer = LabelOffer(need, shape=shape)
         return LaunchTemplate(offer, settings, flavor, image_id, upload)
     permanent = why.code in reasons.WITHOUT_IMAGE
-    offer = LabelOffer(need, never=why if permanent else None, not_now=None if permanent else why)
-    return LaunchTemplate(offer, settings, flavor)
+    lacking = LabelOffer(offer.resources, never=why if permanent else None, not_now=None if permanent else why)
+    return LaunchTemplate(lacking, settings, flavor)
+
+
+def _launchable(
+    actor: ProviderActor, pool: Pool, label: PoolLabel, flavors: Sequence[Flavor]
+) -> tuple[Flavor, LabelOffer]:
+    """Return the flavor of a label that can be launched, and its offer; made again only when one of the two changes."""
+    floats = actor.known.floats(pool, label)
+
+    def make() -> tuple[Flavor, LabelOffer]:
+        flavor = choose_flavor(flavors, label.flavor_name, label.min_ram)
+        need = resources_of(pool, label, flavor, floats=floats)
+        return flavor, LabelOffer(need, shape=shape_of(flavor.name, label, label.networks or pool.networks))
+
+    return actor.known.once("offer", pool, label, (flavors, floats), make)
 
 
 def _lacking(

@@ -64,7 +64,7 @@ class Breakers:
             return None if breaker is None else breaker.succeeded(place, tenant)
 
         for key in (_key(image, flavor), _label_key(pool, label)):
-            known = self._known(provider, now).get(key)
+            known = self._one(provider, key, now)
             if known is not None and step(known) != known:
                 self._change(provider, key, now, step)
 
@@ -77,7 +77,7 @@ class Breakers:
     ) -> Reason | None:
         """Return why this pool can never serve the label with its settings of now; None if nothing is known."""
         now = self._context.now()
-        breaker = self._known(provider, now).get(_label_key(pool, label))
+        breaker = self._one(provider, _label_key(pool, label), now)
         if breaker is None or not breaker.is_open(now):
             return None
         if breaker.is_corrected(f"{pool}/{label}", print_of()):
@@ -96,7 +96,7 @@ class Breakers:
         :param print_of: returns the fingerprint of the label's settings; a correction ends the breaker for it.
         """
         now = self._context.now()
-        breaker = self._known(provider, now).get(_key(image, flavor))
+        breaker = self._one(provider, _key(image, flavor), now)
         if breaker is None or not breaker.is_open(now) or breaker.place not in ("", place):
             return None
         if breaker.is_corrected(place, print_of()):
@@ -118,7 +118,7 @@ class Breakers:
     ) -> None:
         """Note that a launch is sent. If its breaker was open, others wait until it has shown what follows."""
         now, key = self._context.now(), _key(image, flavor)
-        breaker = self._known(provider, now).get(key)
+        breaker = self._one(provider, key, now)
         if breaker is None or not breaker.is_half_open(now) or not breaker.concerns(place, tenant):
             return
         if not breaker.is_corrected(place, print_of()):
@@ -130,7 +130,7 @@ class Breakers:
         :param beside: another launch with the same image and flavor is being tried.
         """
         now = self._context.now()
-        breaker = self._known(provider, now).get(_key(image, flavor))
+        breaker = self._one(provider, _key(image, flavor), now)
         if breaker is None:
             return 0.0
         at = breaker.retry_at(now)
@@ -147,7 +147,14 @@ class Breakers:
         return found
 
     def _known(self, provider: str, now: float) -> dict[str, Breaker]:
-        return as_of(self._context.store.own.unchanging(f"{BREAKERS}/{provider}", read) or {}, now)
+        return as_of(self._stored(provider), now)
+
+    def _one(self, provider: str, key: str, now: float) -> Breaker | None:
+        breaker = self._stored(provider).get(key)
+        return None if breaker is None else breaker.as_of(now)
+
+    def _stored(self, provider: str) -> Mapping[str, Breaker]:
+        return self._context.store.own.unchanging(f"{BREAKERS}/{provider}", read) or {}
 
     def _change(
         self, provider: str, key: str, now: float, step: Callable[[Breaker | None], Breaker | None]

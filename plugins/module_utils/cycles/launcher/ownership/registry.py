@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import socket
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Container, Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from ....clients.zookeeper.components import Registration, lasting_name
@@ -32,6 +33,7 @@ REGISTER_EVERY = 600.0
 VERSION = "stackci.nodepool"
 
 
+@lru_cache(maxsize=1024)
 def pool_id(site: str, provider: str, pool: str) -> str:
     """Return the stable launcher id of a pool: it is the same in every cycle and on every host of a tree."""
     digest = hashlib.sha256("\0".join((site, provider, pool)).encode()).hexdigest()[:16]
@@ -172,16 +174,15 @@ class Registry:
                     priority=known.priority,
                     present=False,
                 )
-        for unserved in self._unserved():
-            if unserved.id not in mine:
-                found.setdefault(unserved.id, unserved)
+        for unserved in self._unserved(mine | found.keys()):
+            found[unserved.id] = unserved
         left = stock.providers()
         found = {key: pool for key, pool in found.items() if pool.present or pool.provider not in left}
         served = {*self._config.providers, *(pool.provider for key, pool in found.items() if key.startswith(OUR_POOLS))}
         return [*found.values(), *stock.absent(served, now, registered)]
 
-    def _unserved(self) -> list[OtherPool]:
-        """Return the pools of the configuration as they count while they are not registered."""
+    def _unserved(self, known: Container[str]) -> list[OtherPool]:
+        """Return the pools of the configuration, except *known*, as they count while they are not registered."""
         return [
             OtherPool(
                 id=pool_id(self._site, provider.name, pool.name),
@@ -193,7 +194,7 @@ class Registry:
             )
             for provider in self._config.providers.values()
             for pool in provider.pools.values()
-            if pool.limits[INSTANCES] > 0
+            if pool.limits[INSTANCES] > 0 and pool_id(self._site, provider.name, pool.name) not in known
         ]
 
     def forget_past(self, now: float) -> None:

@@ -19,7 +19,6 @@ from ....launching.actions import (
 from ....launching.placement import place
 from ....launching.snapshot import Snapshot
 from ....launching.upkeep import surplus
-from ....model import reasons
 from ....model.errors import StoreError
 from ....model.lines import Line
 from ....model.node import NodeState
@@ -191,13 +190,13 @@ class LauncherPass:
     @property
     def settled(self) -> bool:
         """True when nothing is in progress and a limit of the configuration or cloud blocks every waiting request."""
-        waiting = self._context.account.waiting.values()
-        return self._quiet and all(document["code"] in reasons.LIMITS for document in waiting)
+        waiting = self._context.account.waiting_for.values()
+        return self._quiet and all(reason.is_limit for reason in waiting)
 
     @property
     def hurries(self) -> bool:
         """True while a request waits, or a launch waits for its create: freed room must be noticed at once."""
-        return bool(self._context.account.waiting) or self._launches.in_progress.is_any_queued
+        return bool(self._context.account.waiting_for) or self._launches.in_progress.is_any_queued
 
     @property
     def leads(self) -> bool:
@@ -288,7 +287,7 @@ class LauncherPass:
         phases = Counter(ongoing.launch.phase for ongoing in list(launches))
         lines = [
             *context.describe(),
-            Line(f"requests: {len(self._accepted)} accepted, {len(context.account.waiting)} wait"),
+            Line(f"requests: {len(self._accepted)} accepted, {len(context.account.waiting_for)} wait"),
             Line(f"launches: {', '.join(f'{count} {phase}' for phase, count in sorted(phases.items())) or 'none'}"),
             Line(f"removals: {len(self._removals)} of servers, {len(self._deletions)} of nodes"),
         ]

@@ -105,9 +105,9 @@ class Knowledge:
     def looked_up(self, pool: Pool, label: PoolLabel, look: Callable[[], list[str]]) -> list[str]:
         """Return the result of *look*, which is called again only if the label or a known fact has changed."""
         known: tuple[Fact[Any], ...] = (self.flavors, self.networks, *self._of_labels)
-        return self._once("looked up", pool, label, (fact.value for fact in known), look)
+        return self.once("looked up", pool, label, (fact.value for fact in known), look)
 
-    def _once(self, what: str, pool: Pool, label: PoolLabel, known: Iterable[object], look: Callable[[], T]) -> T:
+    def once(self, what: str, pool: Pool, label: PoolLabel, known: Iterable[object], look: Callable[[], T]) -> T:
         """Return the result of *look*, which is called again only if the label or an object of *known* is another one.
 
         :param what: names what is kept.
@@ -179,7 +179,7 @@ class Knowledge:
         def floats() -> bool:
             return will_need_floating_ip(names, networks or [], private=client.private, roles=client.roles)
 
-        return self._once("floats", pool, label, (networks, client.private, client.roles), floats)
+        return self.once("floats", pool, label, (networks, client.private, client.roles), floats)
 
     def floating_problems(self, pool: Pool, label: PoolLabel, now: float) -> list[str]:
         """Return why nodes of the label that need a floating IP can get none; empty while that is not known."""
@@ -191,7 +191,7 @@ class Knowledge:
         # Dead ends are rare, and each moment has a set of its own.
         if dead_ends:
             return problems()
-        return self._once("floating problems", pool, label, (networks, client.private, client.roles), problems)
+        return self.once("floating problems", pool, label, (networks, client.private, client.roles), problems)
 
     def needed_services(self, pool: Pool, label: PoolLabel) -> set[str]:
         """Return the services besides nova and keystone that a launch of the label needs."""

@@ -60,7 +60,7 @@ def ask_for_names(actor: ProviderActor, pool: Pool, label: PoolLabel, now: float
     facts = named_facts(actor, pool, label)
     for fact in facts:
         fact.want(now, max_age)
-    if max_age != math.inf and not _is_unread(actor, pool, label, now) and _misses(actor, pool, label):
+    if max_age != math.inf and not _is_unread(facts, actor, pool, label, now) and _misses(actor, pool, label):
         for fact in _too_old(actor, facts, now):
             fact.want(now, MISS_AGE)
 
@@ -73,7 +73,7 @@ def missing(actor: ProviderActor, pool: Pool, label: PoolLabel, now: float, max_
     :param max_age: the value that was given to :func:`ask_for_names`.
     """
     facts = named_facts(actor, pool, label)
-    if _is_unread(actor, pool, label, now):
+    if _is_unread(facts, actor, pool, label, now):
         return None
     found = [*_misses(actor, pool, label), *actor.known.floating_problems(pool, label, now)]
     return None if found and max_age != math.inf and _too_old(actor, facts, now) else found
@@ -84,20 +84,20 @@ def unsure(actor: ProviderActor, pool: Pool, label: PoolLabel, now: float) -> Re
 
     It may be an item of a list that cannot be read: that is for nobody but the cloud to mend.
     """
-    told = {} if actor.known.floating_problems(pool, label, now) else actor.client.remarks()
-    found = hidden(pool, label, catalog_of(actor), told)
+    told = actor.client.remarks()
+    found = hidden(pool, label, catalog_of(actor), told) if told else {}
+    if found and actor.known.floating_problems(pool, label, now):
+        found = {}
     name = actor.provider.name
     errors = [CloudUnavailable(text, provider=name, call=kind, status=200) for kind, text in found.items()]
     actor.known.note_hidden((pool.name, label.name), errors, now)
     return next((actor.health.reason_of(Lack(error.call, error, now)) for error in errors), None)
 
 
-def _is_unread(actor: ProviderActor, pool: Pool, label: PoolLabel, now: float) -> bool:
+def _is_unread(facts: list[Fact[Any]], actor: ProviderActor, pool: Pool, label: PoolLabel, now: float) -> bool:
     # Without named networks the create looks at them, so that a slow neutron delays no record of a node.
     named = bool(label.networks or pool.networks)
-    return any(
-        is_awaited(fact, now) for fact in named_facts(actor, pool, label) if named or fact is not actor.known.networks
-    )
+    return any(is_awaited(fact, now) for fact in facts if named or fact is not actor.known.networks)
 
 
 def is_awaited(fact: Fact[Any], now: float) -> bool:

@@ -49,7 +49,7 @@ class PendingWaits:
         for request_id in [key for key in self._known if key not in found]:
             known = self._known.pop(request_id)
             # The reason of a request that waits again is that of the latest plan.
-            if known.written is not None and request_id not in self._context.account.waiting:
+            if known.written is not None and request_id not in self._context.account.waiting_for:
                 forget_wait(self._context, request_id)
         for request_id, reason in found.items():
             self._follow(request_id, reason, now)

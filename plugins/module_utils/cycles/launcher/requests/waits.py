@@ -58,7 +58,7 @@ class Waits:
         """
         context = self._context
         current = {wait.request_id for wait in waits}
-        for request_id in [key for key in context.account.waiting if key not in current]:
+        for request_id in [key for key in context.account.waiting_for if key not in current]:
             forget_wait(context, request_id)
         self.for_room = any(wait.reason.code in FOR_ROOM for wait in waits)
         paused: set[str] = set()
