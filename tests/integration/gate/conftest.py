@@ -20,6 +20,7 @@ import yaml
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.gate import GateRecord
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import Build
+from tests.support.ansible_run import ROOT, command
 from tests.support.image_case import IMAGE, Builder
 from tests.support.launcher_case import Cloud, Site, label, pool, provider
 from tests.support.simcloud_process import SimCloud, default_cloud
@@ -115,6 +116,19 @@ class GatedSite:
     def ready(self, name: str = "one", image: str = IMAGE) -> list[str]:
         """The builds that are ready at a provider."""
         return [upload.build_id for upload in self.builder.uploads(name, image) if upload.state == "ready"]
+
+    def decided(self, build: Build, state: str, reason: str = "") -> str:
+        """Decide about a build by the playbook image_decide; return what it shows."""
+        named = {"image_name": IMAGE, "image_build": build.id, "image_state": state, "image_reason": reason}
+        variables = json.dumps({"nodepool_config": str(self.site.config), **named})
+        ran = command("ansible-playbook", ROOT / "playbooks/image_decide.yml", "-e", variables, folder=self.folder)
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        return " ".join(ran.stdout.split())
+
+    def why(self, subject: str) -> str:
+        """What ``nodepoolctl why`` says."""
+        told = command("nodepoolctl", "-c", str(self.site.config), "why", subject, folder=self.folder)
+        return " ".join(told.stdout.split())
 
     def verdict(self, build: Build) -> Any:
         return self.builder.store.verdicts.of_build(build.image, build.id)

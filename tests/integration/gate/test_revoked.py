@@ -5,25 +5,12 @@
 
 from __future__ import annotations
 
-import json
-
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import Build
 from tests.integration.gate.conftest import GatedSite
-from tests.support.ansible_run import ROOT, command
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.image_case import IMAGE
 from tests.support.launcher_case import label, pool, provider
 
 SECONDS = 60.0
-
-
-def decided(gated: GatedSite, build: Build, state: str, reason: str) -> str:
-    """What the playbook image_decide shows."""
-    named = {"image_name": IMAGE, "image_build": build.id, "image_state": state, "image_reason": reason}
-    variables = json.dumps({"nodepool_config": str(gated.site.config), **named})
-    ran = command("ansible-playbook", ROOT / "playbooks/image_decide.yml", "-e", variables, folder=gated.folder)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    return " ".join(ran.stdout.split())
 
 
 def test_the_only_build_is_revoked_and_requests_are_told_what_they_wait_for(gated: GatedSite) -> None:
@@ -45,17 +32,12 @@ def test_the_only_build_is_revoked_and_requests_are_told_what_they_wait_for(gate
         requestor.wait_for(request, seconds=SECONDS)
         (used,) = requestor.accept(request)
         (spare,) = eventually(ready, SECONDS)
-        shown = decided(gated, build, "revoked", "its python is broken")
+        shown = gated.decided(build, "revoked", "its python is broken")
         assert f"ready nodes that the launcher deletes: {spare}; nodes in use: {used}" in shown
         eventually(lambda: sorted(requestor.nodes()) == [used], SECONDS)
         assert requestor.node(used)["state"] == "in-use"
         later = requestor.ask("small")
-
-        def why() -> str:
-            told = command("nodepoolctl", "-c", str(gated.site.config), "why", later, folder=gated.folder)
-            return " ".join(told.stdout.split())
-
-        eventually(lambda: "revoked by hand: its python is broken" in why(), SECONDS)
-        decided(gated, build, "restored", "")
+        eventually(lambda: "revoked by hand: its python is broken" in gated.why(later), SECONDS)
+        gated.decided(build, "restored", "")
         (node,) = requestor.wait_for(later, seconds=SECONDS)["nodes"]
         assert build.id in str(requestor.node(node)["image_id"])
