@@ -88,13 +88,17 @@ def play_of(module: str, options: Mapping[str, Any], *, check: bool = False, dif
     return json.dumps([play])
 
 
+CALLBACKS = {"ANSIBLE_CALLBACK_PLUGINS": str(ROOT / "tests" / "support" / "callbacks")}
+
+
+def sharing(folder: Path) -> dict[str, str]:
+    """The environment of commands that share the modules which Ansible packs, in *folder*."""
+    return {**CALLBACKS, "ANSIBLE_CALLBACKS_ENABLED": "share_packed", "SHARE_PACKED": str(folder)}
+
+
 def keeping(answer: Path) -> dict[str, str]:
     """The environment that has what a task returned written to the file *answer*."""
-    return {
-        "ANSIBLE_CALLBACK_PLUGINS": str(ROOT / "tests" / "support" / "callbacks"),
-        "ANSIBLE_CALLBACKS_ENABLED": "keep_answer",
-        "KEEP_ANSWER": str(answer),
-    }
+    return {**CALLBACKS, "ANSIBLE_CALLBACKS_ENABLED": "keep_answer", "KEEP_ANSWER": str(answer)}
 
 
 def run_module(

@@ -364,7 +364,7 @@ def test_the_gateway_of_the_platform_gets_the_same_objects(tmp_path):
     """Without awx.awx: all modules, the lookup and the defaults are of the other collection."""
     paths = f"{COLLECTIONS}:{controller_collection.make(tmp_path / 'theirs')}"
     with AwxServer(Awx(playbooks_of(PROJECT)), gateway=True) as server:
-        site = Site(tmp_path, server, Path(sys.executable))
+        site = Site(tmp_path, server, Path(sys.executable), tmp_path / "packed")
         site.options |= CONTROLLER
         # By password: the defaults of the modules have it, and the token of the role.
         login = {"awx_token": "", "awx_username": USER, "awx_password": PASSWORD}
@@ -384,7 +384,7 @@ def test_the_gateway_of_the_platform_gets_the_same_objects(tmp_path):
 def test_later_releases_of_the_platforms_collection_take_the_token_by_another_option(tmp_path):
     paths = f"{COLLECTIONS}:{controller_collection.make(tmp_path / 'theirs', later=True)}"
     with AwxServer(Awx(playbooks_of(PROJECT)), gateway=True) as server:
-        site = Site(tmp_path, server, Path(sys.executable))
+        site = Site(tmp_path, server, Path(sys.executable), tmp_path / "packed")
         site.options |= CONTROLLER
         assert run(site, ANSIBLE_COLLECTIONS_PATH=paths).changed > 0
         assert names(site)["job_templates"] == ["nodepool launcher"]
