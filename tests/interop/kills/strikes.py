@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.own_tree import DRAIN, WAITS
-from tests.interop.kills.decisions import REVOKED, UNREACHABLE, Decisions
+from tests.interop.kills.decisions import REVOKED, Decisions
 from tests.interop.kills.site import PROVIDERS, ROOM, TESTING, KillSite
 
 BETWEEN, LASTS = (6.0, 12.0), (5.0, 10.0)
@@ -39,12 +39,12 @@ class Strikes:
 
     def turn(self) -> None:
         """Do what is due."""
-        decided = self._struck is not None and self._struck[0] in (REVOKED, UNREACHABLE)
+        decided = self._struck is not None and self._struck[0] == REVOKED
         if not decided:  # a newer build would be used at once
             self.bake()
         self._meet()
         self.skip_pauses()
-        if time.monotonic() < self._until or (self._struck is not None and not self._over(self._struck[0])):
+        if time.monotonic() < self._until:
             return
         if self._struck is None:
             self._strike(self._chance.choice(self._kinds), self._chance.choice(PROVIDERS))
@@ -77,8 +77,7 @@ class Strikes:
         """All providers are there and have room."""
         if self._struck is not None:
             what, _name = self._struck
-            decided = what in (REVOKED, UNREACHABLE)
-            self.seen[what] += self.decisions.met(what) if decided else self._met
+            self.seen[what] += self._met
             self.decisions.mend()
         self._struck = None
         self._site.configure(*PROVIDERS)
@@ -99,14 +98,10 @@ class Strikes:
                     if fresh == record:
                         gates.save(name, image, replace(fresh, not_before=0.0))
 
-    def _over(self, what: str) -> bool:
-        return what not in (REVOKED, UNREACHABLE) or self.decisions.over(what)
-
     def _strike(self, what: str, name: str) -> None:
         self._struck, self._met = (what, name), False
-        if what in (REVOKED, UNREACHABLE):
-            if not self.decisions.strike(what, self._chance.choice(sorted(TESTING)), name):
-                self._struck = None
+        if what == REVOKED:
+            self._met = self.decisions.revoke(self._chance.choice(sorted(TESTING)))
         elif what == REMOVED:
             self._tested = bool(self._tested_at(name))
             self._site.configure(*(one for one in PROVIDERS if one != name))

@@ -112,7 +112,7 @@ def test_an_image_that_goes_before_its_record_is_seen():
 
 
 def test_nobody_is_given_a_node_of_a_revoked_build_which_may_go_before_two_newer_ones():
-    span = Span("alpha", "b1", ("one",), begin=20.0, until=40.0)
+    span = Span("alpha", "b1", begin=20.0, until=40.0)
     found = replace(evidence(upload(21.0, "b1", "deleting", "i1")), revoked=[span])
     one = replace(GIVEN, record="/nodepool/images/alpha/builds/b1/providers/one/images/0000000000")
     assert told(found, replace(one, at=20.0 + GRACE), replace(one, at=40.5)) == []
