@@ -50,7 +50,8 @@ class Decisions:
         if span is None:
             return
         span.until = time.time()
-        self._decide(span.image, span.build, "restored")
+        if self._site.store.images.build(span.image, span.build) is not None:
+            self._decide(span.image, span.build, "restored")
 
     def newest(self, image: str) -> str:
         """The newest build that is ready everywhere, if an older one is, too; "" if there is none."""
