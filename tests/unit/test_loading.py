@@ -39,7 +39,7 @@ MOST = {
     "nodepool_webapp": 275,
     "provider": 110,
     "provider_info": 110,
-    "quickstart": 306,
+    "quickstart": 308,
     "request": 110,
     "request_info": 110,
     "throttle": 110,

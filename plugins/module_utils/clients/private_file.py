@@ -9,6 +9,7 @@ import contextlib
 import os
 import stat
 import tempfile
+from collections.abc import Iterable
 
 from ..model.errors import ConfigError
 
@@ -35,7 +36,9 @@ def write_private(path: str, text: str | bytes, mode: int = PRIVATE) -> None:
     """
     temporary = ""
     try:
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{os.path.basename(path)}.", dir=os.path.dirname(path) or ".")
+        descriptor, temporary = tempfile.mkstemp(
+            prefix=_beginning(os.path.basename(path)), dir=os.path.dirname(path) or "."
+        )
         with os.fdopen(descriptor, "wb") as file:
             file.write(text.encode() if isinstance(text, str) else text)
             os.fchmod(file.fileno(), mode)
@@ -47,6 +50,21 @@ def write_private(path: str, text: str | bytes, mode: int = PRIVATE) -> None:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
         raise ConfigError([f"{path}: cannot be written: {problem.strerror}: check the folder"]) from problem
+
+
+def remove_unfinished(folder: str, names: Iterable[str]) -> None:
+    """Remove what a killed process has left of files that it was writing with :func:`write_private`.
+
+    Nobody may be writing these files now. What cannot be removed stays.
+    """
+    with contextlib.suppress(OSError):
+        for name in os.listdir(folder):
+            if name.startswith(tuple(_beginning(ours) for ours in names)):
+                os.unlink(os.path.join(folder, name))
+
+
+def _beginning(name: str) -> str:
+    return f".{name}."
 
 
 def open_private_folder(path: str) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..cycles.quickstart.folder_lock import locked
 from ..cycles.quickstart.folder_notes import Notes
 from ..cycles.quickstart.prepare import check_port, prepare, private_zookeeper
 from ..cycles.quickstart.remove import remove
@@ -46,10 +47,18 @@ def quickstart(module: AnsibleModule) -> dict[str, Any]:
     given: dict[str, Any] = {name: params[name] for name in QUICKSTART_ARGUMENTS if params[name] is not None}
     wish = QuickstartWish(**{name: value for name, value in given.items() if name not in _OTHERS})
     progress = Progress(params["progress_file"])
-    if params["state"] == "absent":
+    if module.check_mode or (params["state"] != "present" and not os.path.isdir(wish.folder)):
+        return _done(module, wish, progress)
+    with locked(wish.folder, progress.line):
+        return _done(module, wish, progress)
+
+
+def _done(module: AnsibleModule, wish: QuickstartWish, progress: Progress) -> dict[str, Any]:
+    state = module.params["state"]
+    if state == "absent":
         removed, kept = remove(wish, preview=module.check_mode, say=progress.line)
         return {"changed": bool(removed), "removed": removed, "kept": kept, "folder": wish.folder}
-    if params["state"] != "present":
+    if state != "present":
         return _zookeeper(module, wish, progress)
     from ..clients.openstack.clouds import clouds_files_from_here
 

@@ -18,6 +18,7 @@ import sys
 import tempfile
 import venv
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -381,6 +382,15 @@ def test_without_a_home_directory_that_can_be_written(newcomer: Newcomer, homele
     finally:
         play(state="absent")
         shutil.rmtree(place)
+
+
+def test_two_at_once_make_one_of_everything(newcomer: Newcomer) -> None:
+    with ThreadPoolExecutor() as pool:
+        for ran in pool.map(lambda _number: newcomer.play(), range(2)):
+            fine(ran)
+    assert keypairs(newcomer.cloud) == 1
+    fine(newcomer.play(state="absent"))
+    assert newcomer.cloud.servers("mycloud") == [] and not newcomer.folder.exists()
 
 
 def test_with_a_group_of_ones_own_none_is_made(newcomer: Newcomer) -> None:

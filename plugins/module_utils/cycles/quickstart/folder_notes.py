@@ -13,12 +13,12 @@ import uuid
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from ...clients.private_file import write_private
+from ...clients.private_file import remove_unfinished, write_private
 from ...model.errors import ConfigError
 
 FILE = "quickstart.json"
 PREFIX = "stackci-quickstart"
-_ELSE = "or name another folder with -e quickstart_folder=FOLDER"
+OTHER_FOLDER = "or name another folder with -e quickstart_folder=FOLDER"
 
 
 @dataclass
@@ -83,7 +83,7 @@ class Notes:
         except (OSError, ValueError, AttributeError) as problem:
             why = getattr(problem, "strerror", None) or "it is damaged"
             raise ConfigError(
-                [f"{notes.path}: cannot be read: {why}: it notes what was made; correct it, {_ELSE}"]
+                [f"{notes.path}: cannot be read: {why}: it notes what was made; correct it, {OTHER_FOLDER}"]
             ) from problem
         return cls(**{**fitting, "folder": folder})
 
@@ -96,7 +96,7 @@ class Notes:
             os.makedirs(self.folder, mode=0o700, exist_ok=True)
         except OSError as problem:
             raise ConfigError(
-                [f"{self.folder}: cannot be created: {problem.strerror}: create it, {_ELSE}"]
+                [f"{self.folder}: cannot be created: {problem.strerror}: create it, {OTHER_FOLDER}"]
             ) from problem
         write_private(self.path, json.dumps({**asdict(self), "folder": ""}, indent=1) + "\n")
 
@@ -134,6 +134,7 @@ class Notes:
         """Remove the notes, and the folder if nothing else is in it."""
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self.path)
+        remove_unfinished(self.folder, (FILE, *self.files))
         with contextlib.suppress(OSError):
             os.rmdir(self.folder)
 

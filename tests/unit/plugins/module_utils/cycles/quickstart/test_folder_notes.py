@@ -48,3 +48,22 @@ def test_damaged_notes_are_told(notes: Notes) -> None:
         Notes.read(notes.folder)
     Path(notes.path).write_text('{"cloud": 3, "port": 7}')
     assert (Notes.read(notes.folder).cloud, Notes.read(notes.folder).port) == ("", 7)
+
+
+def test_what_a_killed_run_left_of_its_files_goes_with_the_notes(tmp_path):
+    folder = tmp_path / "q"
+    notes = Notes(folder=str(folder), cloud="east")
+    notes.write_file("nodepool.yaml", "labels: []\n")
+    for name in (".quickstart.json.k1lled", ".nodepool.yaml.k1lled"):
+        (folder / name).write_text("{")
+    notes.remove_file("nodepool.yaml")
+    notes.forget()
+    assert not folder.exists()
+
+
+def test_files_of_others_keep_the_folder(tmp_path):
+    notes = Notes(folder=str(tmp_path / "q"), cloud="east")
+    notes.write()
+    (tmp_path / "q" / ".bashrc").touch()
+    notes.forget()
+    assert [path.name for path in (tmp_path / "q").iterdir()] == [".bashrc"]
