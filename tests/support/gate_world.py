@@ -69,6 +69,7 @@ class VirtualBuilder:
             config=lambda: world.config,
             clock=world.agenda.clock,
             sleeper=world.agenda.sleep,
+            sighting=lambda upload: None,
             say=lambda line: None,
             interrupted=SimpleNamespace(is_set=lambda: False),
             ending=SimpleNamespace(is_set=lambda: False),

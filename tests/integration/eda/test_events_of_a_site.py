@@ -60,8 +60,10 @@ def address() -> Iterator[tuple[str, list[tuple[str, dict[str, Any]]]]]:
 
     with ThreadingHTTPServer((HOST, 0), Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://{HOST}:{server.server_address[1]}/hook", got
-        server.shutdown()
+        try:
+            yield f"http://{HOST}:{server.server_address[1]}/hook", got
+        finally:
+            server.shutdown()
 
 
 class Told:

@@ -118,7 +118,7 @@ def test_events_go_on_without_room_for_the_journal_and_it_gets_all_of_them_once(
         return numbers([event for _login, event in got]) == list(wanted) == source.screen()
 
     try:
-        eventually(lambda: (source.disk / "told.json").exists(), PATIENCE)
+        eventually((source.disk / "told.json").exists, PATIENCE)
         source.fails(1)
         eventually(lambda: arrived("1"), PATIENCE)
         source.fill()

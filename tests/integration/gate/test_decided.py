@@ -27,7 +27,7 @@ def under_test(gated: GatedSite, *, broken: bool = False) -> Iterator[Build]:
     build = gated.build()
     if broken:
         gated.break_build(build)
-    eventually(lambda: (gated.folder / f"tests-{build.id}").exists(), SECONDS)
+    eventually((gated.folder / f"tests-{build.id}").exists, SECONDS)
     yield build
     closed.unlink()
 
@@ -51,7 +51,7 @@ def test_decisions_count_while_launcher_and_builder_work(gated: GatedSite) -> No
     )
     with gated.site.stay(duration=9 * SECONDS), gated.builder.stay(duration=9 * SECONDS) as cycle:
         # Before its folder has an owner, nobody else may write there.
-        eventually(lambda: (gated.builder.images_dir / "tree_id.txt").exists(), SECONDS)
+        eventually((gated.builder.images_dir / "tree_id.txt").exists, SECONDS)
 
         # Held during its test, it is used only after it is restored.
         with under_test(gated) as first:

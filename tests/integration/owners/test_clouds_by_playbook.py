@@ -124,7 +124,8 @@ def test_requests_in_work_tell_the_refusal_of_nova_while_it_lasts(site: Site):
 
         told = eventually(explained_in_work, SERVED)
         assert told["providers"] == ["one"] and told["owner"] == "cloud", told
-        assert "503" in told["waits_for"] and told["attempts"] >= 1 and told["moves"] == told["thrown_away"] == 0
+        # How often it was put back depends on when the explanation was read.
+        assert "503" in told["waits_for"] and told["attempts"] >= 1 and told["thrown_away"] == 0
         assert told["expected_seconds"] is None and site.cloud.struck(fault)
         site.cloud.clear_faults()
         for request in requests:

@@ -120,7 +120,7 @@ class KillRun:
         began = time.monotonic()
         for victim in self._victims:
             victim.start()
-        while self.killed < self._kills and time.monotonic() - began < self._seconds and not self._is_wrong():
+        while self._goes_on() and time.monotonic() - began < self._seconds and not self._is_wrong():
             self._strikes.turn()
             if self._people.ident is None and self._is_usable():
                 self._people.start()  # nobody asks for nodes of an image that was never ready
@@ -130,6 +130,10 @@ class KillRun:
         for victim in self._victims:
             victim.join(PATIENCE)
         self.told["seconds"] = round(time.monotonic() - began)
+
+    def _goes_on(self) -> bool:
+        """True while there are too few kills, or too few of what else is to happen meanwhile."""
+        return self.killed < self._kills or any(self._strikes.seen[what] < LEAST_TOLD for what in self._kinds)
 
     def _is_usable(self) -> bool:
         """True when each image was ready everywhere."""
