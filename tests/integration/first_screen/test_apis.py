@@ -72,8 +72,13 @@ def nova_refuses_the_tokens(site: Site) -> None:
     site.requestor.ask("small")
 
 
-def a_policy_forbids_the_limits(site: Site) -> None:
+def of_an_account_without_limits(site: Site) -> None:
+    """From the beginning, so that no request is served by the limits of a moment ago."""
+    site.configure(provider("one"))
     site.cloud.fault("GET /limits", "status", status=403, body=POLICY)
+
+
+def a_policy_forbids_the_limits(site: Site) -> None:
     site.requestor.ask("small")
 
 
@@ -119,7 +124,9 @@ TROUBLES: dict[Callable[[Site], None], Trouble] = {
     keystone_alone_is_away: Trouble(("one", "503", "[owner: cloud]"), "tell the operators of the cloud"),
     nova_refuses_the_tokens: Trouble(("nova refuses its token", "[owner: cloud]"), "tell the operators of the cloud"),
     a_policy_forbids_the_limits: Trouble(
-        ("GET /limits", "allow the account to call it", "[owner: account]"), "its rights"
+        ("GET /limits", "allow the account to call it", "[owner: account]"),
+        "its rights",
+        begin=of_an_account_without_limits,
     ),
     neutron_alone_is_away: Trouble(("neutron", "503", "[owner: cloud]"), "tell the operators of the cloud"),
     glance_alone_is_away: Trouble(("glance", "503", "[owner: cloud]"), "tell the operators of the cloud"),
