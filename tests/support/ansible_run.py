@@ -24,12 +24,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
+from tests.support.warm_ansible import WarmAnsible
+
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
 COLLECTIONS = ROOT / "playbooks" / "collections"
 MODULES = "ansible_collections.stackci.nodepool.plugins.modules"
 SHORT_PATHS = {"ANSIBLE_SSH_ARGS": "-o ControlMaster=no"}
 """For commands that use ssh: the folder of a test is too long for the path of a socket."""
+CALLBACKS = {"ANSIBLE_CALLBACK_PLUGINS": str(ROOT / "tests" / "support" / "callbacks")}
 _starting = threading.Lock()
 
 
@@ -57,17 +60,30 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
         "ANSIBLE_INVENTORY_UNPARSED_WARNING": "false",
         "ANSIBLE_NOCOLOR": "1",
         "ANSIBLE_PYTHON_INTERPRETER": sys.executable,
+        # None of them does anything unless it is enabled.
+        **CALLBACKS,
         **more,
     }
 
 
+@functools.cache
+def _warm_ansible() -> WarmAnsible:
+    """The servers of this process, which end with it."""
+    return WarmAnsible(environment(ROOT), COLLECTIONS)
+
+
 def command(*words: str | Path, folder: Path, timeout: float = 90, **more: str) -> subprocess.CompletedProcess[str]:
-    """Run one of Ansible's commands in *folder*; *more* is added to its environment."""
-    program = BIN / str(words[0])
+    """Run one of Ansible's commands in *folder*; *more* is added to its environment.
+
+    Where its environment allows it, the command is forked (:mod:`tests.support.warm_ansible`).
+    """
+    variables = environment(folder, **more)
+    if (warm := _warm_ansible()).knows(str(words[0]), variables):
+        return warm.run([*map(str, words)], folder, variables, timeout)
     return subprocess.run(
-        [str(program), *map(str, words[1:])],
+        [str(BIN / str(words[0])), *map(str, words[1:])],
         cwd=folder,
-        env=environment(folder, **more),
+        env=variables,
         capture_output=True,
         text=True,
         timeout=timeout,
@@ -88,17 +104,14 @@ def play_of(module: str, options: Mapping[str, Any], *, check: bool = False, dif
     return json.dumps([play])
 
 
-CALLBACKS = {"ANSIBLE_CALLBACK_PLUGINS": str(ROOT / "tests" / "support" / "callbacks")}
-
-
 def sharing(folder: Path) -> dict[str, str]:
     """The environment of commands that share the modules which Ansible packs, in *folder*."""
-    return {**CALLBACKS, "ANSIBLE_CALLBACKS_ENABLED": "share_packed", "SHARE_PACKED": str(folder)}
+    return {"ANSIBLE_CALLBACKS_ENABLED": "share_packed", "SHARE_PACKED": str(folder)}
 
 
 def keeping(answer: Path) -> dict[str, str]:
     """The environment that has what a task returned written to the file *answer*."""
-    return {**CALLBACKS, "ANSIBLE_CALLBACKS_ENABLED": "keep_answer", "KEEP_ANSWER": str(answer)}
+    return {"ANSIBLE_CALLBACKS_ENABLED": "keep_answer", "KEEP_ANSWER": str(answer)}
 
 
 def run_module(

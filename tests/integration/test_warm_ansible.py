@@ -1,0 +1,83 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A command of Ansible that is forked does what it does as a process of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.ansible_run import BIN, COLLECTIONS, ROOT, environment
+from tests.support.warm_ansible import WarmAnsible
+
+TASKS: list[dict[str, Any]] = [
+    {"name": "Ours", "stackci.nodepool.nodepool_config_check": {"path": "none.yaml"}, "ignore_errors": True},
+    {"name": "Ansible's", "ansible.builtin.ping": {}},
+    {"name": "Its environment", "ansible.builtin.command": {"cmd": "printenv MINE"}, "changed_when": False},
+    {
+        "name": "Later",
+        "stackci.nodepool.nodepool_config_check": {"path": "none.yaml"},
+        "async": 30,
+        "poll": 1,
+        "ignore_errors": True,
+    },
+]
+
+
+@pytest.fixture(scope="module")
+def warm() -> Iterator[WarmAnsible]:
+    made = WarmAnsible(environment(ROOT), COLLECTIONS)
+    yield made
+    made.close()
+
+
+def play(folder: Path, tasks: list[dict[str, Any]]) -> list[str]:
+    """The command that runs them."""
+    document = {"name": "One", "hosts": "localhost", "connection": "local", "gather_facts": False, "tasks": tasks}
+    (folder / "play.yml").write_text(json.dumps([document]))
+    return ["ansible-playbook", "play.yml", "-e", "given=word"]
+
+
+@pytest.mark.parametrize("more", [{}, {"ANSIBLE_STDOUT_CALLBACK": "minimal"}], ids=["default", "minimal"])
+def test_it_says_and_returns_the_same(warm: WarmAnsible, tmp_path: Path, more: dict[str, str]) -> None:
+    words = play(tmp_path, [*TASKS, {"name": "End", "ansible.builtin.fail": {"msg": "{{ given }}"}}])
+    variables = environment(tmp_path, MINE="of the caller", ANSIBLE_ASYNC_DIR=str(tmp_path / "jobs"), **more)
+    real = subprocess.run(
+        [str(BIN / words[0]), *words[1:]],
+        cwd=tmp_path,
+        env=variables,
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+    )
+    forked = warm.run(words, tmp_path, variables, 90)
+    assert (forked.returncode, told(forked)) == (real.returncode, told(real))
+    assert real.returncode == 2
+    assert '"msg": "word"' in real.stdout
+
+
+def told(done: subprocess.CompletedProcess[str]) -> list[str]:
+    """What it said, without what differs from one run to the next."""
+    changing = ("ansible_job_id", "started", "results_file", '"start"', '"end"', '"delta"', "jid", "ASYNC")
+    lines = [line for line in (done.stdout + done.stderr).splitlines() if not any(word in line for word in changing)]
+    return [line.split(" => ")[0] if "finished" in line else line for line in lines]
+
+
+def test_what_is_read_only_once_is_not_forked(warm: WarmAnsible, tmp_path: Path) -> None:
+    assert warm.knows("ansible-playbook", environment(tmp_path, MINE="1"))
+    assert not warm.knows("ansible-playbook", environment(tmp_path, ANSIBLE_FILTER_PLUGINS=str(tmp_path)))
+    assert not warm.knows("ansible-playbook", environment(tmp_path, ANSIBLE_CONFIG=str(tmp_path / "ansible.cfg")))
+    assert not warm.knows("ansible-galaxy", environment(tmp_path))
+
+
+def test_one_that_takes_too_long_is_killed(warm: WarmAnsible, tmp_path: Path) -> None:
+    words = play(tmp_path, [{"name": "Wait", "ansible.builtin.pause": {"seconds": 60}}])
+    with pytest.raises(subprocess.TimeoutExpired):
+        warm.run(words, tmp_path, environment(tmp_path), 2)

@@ -1,0 +1,108 @@
+# Copyright: (c) 2026, The stackci.nodepool contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Ansible's commands, forked from a process that has imported them, as are the modules of the collection that they run.
+
+Importing is two thirds of what ``ansible-playbook`` costs, and most of what a module costs. All else is Ansible's own:
+it reads the playbook and its settings, finds the plugins, starts ``sh`` and an interpreter for each module.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+from tests.support.warm_python import ROOT, WarmPython, WarmServer
+
+COMMANDS = ("ansible-playbook", "ansible-inventory")
+MODULES = "ansible_collections.stackci.nodepool.plugins.modules"
+LIBRARIES = (
+    *("ansible.executor.module_common", "ansible.executor.playbook_executor", "ansible.plugins.action.normal"),
+    *("ansible.plugins.callback.default", "ansible.plugins.callback.junit", "ansible.plugins.connection.local"),
+    *("ansible.plugins.connection.psrp", "ansible.plugins.connection.ssh", "ansible.plugins.connection.winrm"),
+    *("ansible.plugins.filter.core", "ansible.plugins.filter.mathstuff", "ansible.plugins.inventory.auto"),
+    *("ansible.plugins.inventory.host_list", "ansible.plugins.inventory.ini", "ansible.plugins.inventory.script"),
+    *("ansible.plugins.inventory.toml", "ansible.plugins.inventory.yaml", "ansible.plugins.shell.cmd"),
+    *("ansible.plugins.shell.powershell", "ansible.plugins.shell.sh", "ansible.plugins.strategy.linear"),
+    *(
+        "ansible.plugins.test.core",
+        "ansible.plugins.vars.host_group_vars",
+        "kazoo.client",
+        "multiprocessing.popen_fork",
+    ),
+    *("multiprocessing.shared_memory", "multiprocessing.synchronize", "xml.dom.minidom", "yaml"),
+)
+"""What Ansible and the plugins of the collection on the controller load later."""
+
+READ_AT_IMPORT = ("_LIBRARY", "_PLUGINS", "ANSIBLE_CONFIG", "_COLOR", "NO_COLOR", "PYTHONPATH")
+"""Ends of the names of variables that Ansible or Python read only once."""
+
+
+def _at_import(variables: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in variables.items() if name.endswith(READ_AT_IMPORT)}
+
+
+class WarmAnsible:
+    """Runs commands; one for all tests of a process.
+
+    :param variables: an environment for commands. Those with another one must agree in what is read only once.
+    """
+
+    def __init__(self, variables: Mapping[str, str], collections: Path) -> None:
+        self._read = _at_import(variables)
+        names = sorted(f"{MODULES}.{path.stem}" for path in (ROOT / "plugins" / "modules").glob("*.py"))
+        # A process that has imported parts of a collection as Python does cannot import them as Ansible does.
+        self._python = WarmPython(names, {**variables, "PYTHONPATH": str(collections)})
+        commands = [f"ansible.cli.{name.removeprefix('ansible-')}" for name in COMMANDS]
+        self._server = WarmServer([*commands, *LIBRARIES], variables, self._python.path)
+
+    def knows(self, command: str, variables: Mapping[str, str]) -> bool:
+        """Whether a command can be run in that environment."""
+        return command in COMMANDS and _at_import(variables) == self._read
+
+    def close(self) -> None:
+        """End both servers."""
+        self._server.close()
+        self._python.close()
+
+    def run(
+        self, words: Sequence[str], folder: Path, variables: Mapping[str, str], timeout: float
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command to its end.
+
+        :raises subprocess.TimeoutExpired: it took longer, and was killed, as by :func:`subprocess.run`.
+        """
+        given = dict(variables)
+        if given.get("ANSIBLE_PYTHON_INTERPRETER") == sys.executable:
+            given["ANSIBLE_PYTHON_INTERPRETER"] = str(self._python.path)
+        with (
+            tempfile.TemporaryFile() as output,
+            tempfile.TemporaryFile() as errors,
+            open(os.devnull, "rb") as nothing,
+            socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server,
+        ):
+            server.connect(self._server.address)
+            text = marshal.dumps([words[0], list(words[1:]), str(folder), given])
+            socket.send_fds(server, [text], [nothing.fileno(), output.fileno(), errors.fileno()])
+            pid = int.from_bytes(server.recv(4), sys.byteorder)
+            server.settimeout(timeout)
+            try:
+                answer = server.recv(4)
+            except TimeoutError:
+                os.kill(pid, signal.SIGKILL)
+                raise subprocess.TimeoutExpired(list(words), timeout, _said(output), _said(errors)) from None
+            status = int.from_bytes(answer, sys.byteorder) if answer else -signal.SIGKILL
+            return subprocess.CompletedProcess(list(words), status, _said(output), _said(errors))
+
+
+def _said(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode("utf-8")
