@@ -18,12 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines import amount
-from ansible_collections.stackci.nodepool.plugins.module_utils.web.events.outage import FULL, Outage, cause
+from ansible_collections.stackci.nodepool.plugins.module_utils.web.events.outage import FULL, WAITING, Outage, cause
 
 MOST_BYTES = 20 * 1024 * 1024
 """Size after which a journal becomes NAME.1, in place of the former one."""
-WAITING = 1000
-"""Most events that wait for a file that cannot be written; older ones are dropped."""
 TURNS = 50
 """How often another writer is waited for."""
 TURN = 0.02

@@ -14,10 +14,8 @@ import urllib.request
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.web.events.outage import Outage
+from ansible_collections.stackci.nodepool.plugins.module_utils.web.events.outage import WAITING, Outage
 
-WAITING = 1000
-"""Most events that wait for a slow address; older ones are dropped."""
 TRIES = 3
 """Most tries of an event that may have arrived, or that the address does not bear."""
 AWAY_TRIES = 80

@@ -70,6 +70,7 @@ class Memory:
     def __init__(self, path: str = "", say: Callable[[str], None] = lambda line: None) -> None:
         self._path = Path(path) if path else None
         self._written: Told | None = None
+        self._say = say
         self._outage = Outage(f"state_file: {path}", say)
 
     @property
@@ -78,18 +79,29 @@ class Memory:
         return self._path is not None
 
     def read(self) -> Told | None:
-        """Return what was told; None when there is no file, or none that can be used."""
-        try:
-            document = json.loads(self._path.read_text("utf-8")) if self._path else None
-        except (OSError, ValueError):
+        """Return what was told; None when there is no file, or none that can be used, which a line says."""
+        if self._path is None:
             return None
+        try:
+            document = json.loads(self._path.read_text("utf-8"))
+        except FileNotFoundError:
+            return None
+        except OSError as problem:
+            self._unusable(f"cannot be read: {cause(problem)}")
+            return None
+        except ValueError:
+            document = None
         if not isinstance(document, list):
+            self._unusable("holds no list of what was told")
             return None
         return {
             (str(item[0]), str(item[1])): item[2] if len(item) == 3 and isinstance(item[2], dict) else {}
             for item in document
             if isinstance(item, list) and len(item) in (2, 3)
         }
+
+    def _unusable(self, why: str) -> None:
+        self._say(f"state_file: {self._path} {why}: what lasts is told again, what has failed is not")
 
     def begin(self) -> None:
         """Find out whether the file can be written, unless the disk is full.

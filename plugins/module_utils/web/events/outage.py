@@ -11,6 +11,9 @@ from collections.abc import Callable
 FULL = (errno.ENOSPC, errno.EDQUOT)
 """What a full disk says: no mistake of who has named the file, and it passes."""
 
+WAITING = 1000
+"""Most events that wait for the end of an outage; older ones are dropped."""
+
 
 class Outage:
     """The outage of one thing.

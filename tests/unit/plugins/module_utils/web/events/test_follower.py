@@ -110,11 +110,23 @@ def test_a_memory_keeps_the_fields_of_an_end_and_reads_one_without_them(tmp_path
     assert Memory(str(path)).read() == {("request_failed", "1"): {}, ("leak_found", "x"): {}}
 
 
-@pytest.mark.parametrize("text", ["", "{", "{}", "[7]"])
-def test_a_memory_that_cannot_be_read_is_none(tmp_path, text):
-    (tmp_path / "told.json").write_text(text)
-    assert Memory(str(tmp_path / "told.json")).read() in (None, {})
-    assert Memory().read() is None
+@pytest.mark.parametrize("text", [b"", b"{", b"{}", b"\xff"])
+def test_a_memory_that_cannot_be_read_is_none_and_a_line_says_so(tmp_path, text):
+    said: list[str] = []
+    path = tmp_path / "told.json"
+    path.write_bytes(text)
+    assert Memory(str(path), said.append).read() is None
+    (line,) = said
+    assert line.startswith(f"state_file: {path} holds no list of what was told: what lasts is told again")
+
+
+def test_a_memory_that_is_not_there_is_a_first_start(tmp_path):
+    said: list[str] = []
+    assert Memory(str(tmp_path / "told.json"), said.append).read() is None
+    assert Memory("", said.append).read() is None
+    (tmp_path / "told.json").write_text("[7]")
+    assert Memory(str(tmp_path / "told.json"), said.append).read() == {}
+    assert said == []
 
 
 def test_the_tree_is_followed_until_it_is_told_to_stop(tmp_path, monkeypatch):
