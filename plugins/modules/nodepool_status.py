@@ -16,12 +16,13 @@ description:
   - Reads ZooKeeper once and prints one screen of plain text. It shows providers with the usage of their limits,
     breakers and freezes, nodes by state and label, the requests that wait with their reasons, images with their ages,
     failing deletions and damaged records.
-  - With O(id) it explains one request or shows the history of one node instead.
+  - With O(id) it explains one request or shows the history of one node instead; for a lease, those of its requests
+    and nodes.
   - Programs should use the C(_info) modules, which return rows. The module changes nothing.
 options:
   id:
     description:
-      - The id of a request or a node.
+      - The id of a request or a node, or the name of a lease.
     type: str
   width:
     description:

@@ -16,6 +16,8 @@ from ..model.errors import ConfigError
 from ..reporting.info import status as screen
 from ..reporting.info.explain import explanation, launch_path, nodes_of
 from ..reporting.info.fields import refuse_unknown
+from ..reporting.info.lease_rows import ROOT as LEASES
+from ..reporting.info.lease_rows import leased
 from ..reporting.info.names import known_names
 from ..reporting.info.node_rows import (
     NodeFilter,
@@ -38,17 +40,19 @@ STATUS_ARGUMENTS: dict[str, Any] = {
 
 
 def status(module: AnsibleModule) -> dict[str, Any]:
-    """Return one screen of text about everything, or the text about one request or node."""
+    """Return one screen of text about everything, or the text about one request, node or lease."""
     config, problems = load_with_problems(module)
     name, width = module.params["id"], max(20, module.params["width"])
     if name == "":
-        raise ConfigError(["id is empty: name a request or a node, for instance id=100-0000000011"])
+        raise ConfigError(["id is empty: name a request, a node or a lease, for instance id=100-0000000011"])
 
     def launches(reading: TreeReading) -> list[str]:
         if not name:
             return []
         stones = tombstone_paths(name, known_names("provider", config, reading))
-        return [launch_path(name), *stones, *(launch_path(node.name) for node in nodes_of(reading, name))]
+        ids = [name, *leased(reading, name)]
+        nodes = [node.name for one in ids for node in nodes_of(reading, one)]
+        return [*stones, *map(launch_path, [*ids, *nodes])]
 
     alone = name is not None
     locks = paths.LOCKED if alone else screen.LOCKS
@@ -57,17 +61,26 @@ def status(module: AnsibleModule) -> dict[str, Any]:
     if name is None:
         lines = screen.status_lines(config, reading, now, width, problems)
         return tree_result(module, reading, {"lines": [*_old(reading, now, width), *lines]})
-    known, gone = {*reading.names(paths.REQUESTS), *reading.names(paths.NODES)}, tombstone(name, config, reading)
-    refuse_unknown("id", [name], known if gone is None else [name], f"{place(reading)} has no request or node")
-    node = reading.one(f"{paths.NODES}/{name}")
+    gone, known = tombstone(name, config, reading), {*reading.names(paths.REQUESTS), *reading.names(paths.NODES)}
+    named = [name] if gone is not None else [*known, *reading.names(LEASES)]
+    refuse_unknown("id", [name], named, f"{place(reading)} has no request, node or lease")
     if gone is not None:
         lines = screen.gone_lines(name, gone_life(gone, now), width)
-    elif node is None:
-        lines = screen.request_lines(explanation(reading, request_rows(reading, now), name, now), width)
+    elif name in known:
+        lines = _about(reading, name, now, width)
     else:
-        (row,) = node_rows([node], NodeFilter(), now, detail=False)
-        lines = screen.node_lines(row, node_life(node, reading.one(launch_path(name)), now), width)
+        ids = leased(reading, name)
+        lines = screen.wrapped([f"lease {name}{'' if ids else ': its requests and nodes are gone'}"], width)
+        lines += [line for one in ids for line in ("", *_about(reading, one, now, width))]
     return tree_result(module, reading, {"lines": [*_old(reading, now, width), *lines]})
+
+
+def _about(reading: TreeReading, name: str, now: float, width: int) -> list[str]:
+    node = reading.one(f"{paths.NODES}/{name}")
+    if node is None:
+        return screen.request_lines(explanation(reading, request_rows(reading, now), name, now), width)
+    (row,) = node_rows([node], NodeFilter(), now, detail=False)
+    return screen.node_lines(row, node_life(node, reading.one(launch_path(name)), now), width)
 
 
 def _old(reading: TreeReading, now: float, width: int) -> list[str]:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from .columns import (
@@ -207,10 +208,10 @@ COMMANDS = (
         "explain why a request waits, or show the life of a node",
         STATUS,
         (
-            Option("id", (), "id of a request or node", {"metavar": "ID"}, completes="request"),
+            Option("id", (), "id of a request or node, or name of a lease", {"metavar": "ID"}, completes="request"),
             *LOOKING,
         ),
-        examples=("why 100-0000000011", "why 0000000017 -o json"),
+        examples=("why 100-0000000011", "why 0000000017 -o json", "why acceptance-42"),
     ),
     Command(
         "status",
@@ -468,3 +469,10 @@ COMMANDS = (
     ),
 )
 BY_NAME = {name: command for command in COMMANDS for name in (command.name, *command.aliases)}
+
+
+def facts_about(name: str) -> tuple[Work, str]:
+    """Return what reads the row of a request, node or lease, and the option that names it."""
+    if re.fullmatch(r"\d+-\d{10}", name):
+        return REQUEST_INFO, "ids"
+    return (NODE_INFO, "ids") if name.isdecimal() else (LEASE_INFO, "names")

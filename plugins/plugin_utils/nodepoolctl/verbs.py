@@ -80,9 +80,9 @@ class Verb:
     def _once(self) -> int:
         work, options = self.command.work, dict(self.options)
         if self.command.name == "why" and self.form == JSON:
-            # The lines for people are no data: the modules of requests and nodes have the facts.
-            work = commands.REQUEST_INFO if "-" in options["id"] else commands.NODE_INFO
-            options["ids"] = [options["id"]]
+            # The lines for people are no data: the modules of requests, nodes and leases have the facts.
+            work, names = commands.facts_about(options["id"])
+            options[names] = [options["id"]]
         if work is commands.STATUS:
             options.setdefault("width", shutil.get_terminal_size().columns)
         result = self.ask(work, options)

@@ -180,6 +180,15 @@ def test_providers_labels_and_leases(full):
     assert "did you mean west?" in full.run("provider_info", providers=["wset"])["msg"]
 
 
+def test_a_lease_is_explained_by_its_requests_and_its_nodes(full):
+    lines = full.run("nodepool_status", id="debug")["lines"]
+    assert lines[0] == "lease debug"
+    starts = [line.split(":")[0] for before, line in zip(lines, lines[1:], strict=False) if before == ""]
+    assert starts == [f"request {PENDING}", f"node {HELD}"]
+    assert full.run("nodepool_status", id="odd")["lines"] == ["lease odd: its requests and nodes are gone"]
+    assert "did you mean debug?" in full.run("nodepool_status", id="debgu")["msg"]
+
+
 def test_the_screen_and_the_explanation_by_playbook(full):
     full.run("nodepool_status")
     given = ["-e", "nodepool_config=nodepool.yaml"]
@@ -194,6 +203,6 @@ def test_the_screen_and_the_explanation_by_playbook(full):
     done = command("ansible-playbook", PLAYBOOKS / "explain.yml", *given, "-e", f"id={BUILDING}", folder=full.folder)
     assert f"node {BUILDING}: building in west/main, labels small, locked" in done.stdout.splitlines()
     done = command("ansible-playbook", PLAYBOOKS / "explain.yml", *given, folder=full.folder)
-    assert done.returncode != 0 and "id is empty: name a request or a node" in done.stdout + done.stderr
+    assert done.returncode != 0 and "id is empty: name a request, a node or a lease" in done.stdout + done.stderr
     done = command("ansible-playbook", PLAYBOOKS / "explain.yml", *given, "-e", "id=0000000077", folder=full.folder)
     assert done.returncode != 0 and "did you mean" in done.stdout + done.stderr

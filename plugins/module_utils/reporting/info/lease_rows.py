@@ -28,9 +28,22 @@ ROOT = f"{paths.OWN}/{LEASES}"
 
 def paths_of(reading: TreeReading) -> list[str]:
     """Return the paths of the nodes and requests that the leases name."""
-    sets = [part for found in reading.below(ROOT) for part in items(found.document.get("sets")) or ()]
+    sets = [part for found in reading.below(ROOT) for part in _sets_of(found)]
     nodes = [f"{paths.NODES}/{node_id}" for part in sets for node_id in _nodes_of(part)]
     return [*nodes, *(f"{paths.REQUESTS}/{request}" for part in sets for request in _requests_of(part))]
+
+
+def leased(reading: TreeReading, name: str) -> list[str]:
+    """Return what a lease stands for: the ids of its requests, and of its nodes where their request is gone."""
+    ids: list[str] = []
+    for part in (part for found in reading.below(ROOT) if found.name == name for part in _sets_of(found)):
+        waiting = [request for request in _requests_of(part) if reading.one(f"{paths.REQUESTS}/{request}")]
+        ids += waiting or [node for node in _nodes_of(part) if reading.one(f"{paths.NODES}/{node}")]
+    return ids
+
+
+def _sets_of(found: Found) -> list[Any]:
+    return items(found.document.get("sets")) or []
 
 
 def lease_rows(reading: TreeReading, now: float, max_hold_age: float = 0.0) -> list[dict[str, Any]]:

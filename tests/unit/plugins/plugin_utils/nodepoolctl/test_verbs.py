@@ -146,6 +146,8 @@ def test_why_is_text_for_people_and_facts_for_programs(capsys):
     for name, work in (("100-0000000011", commands.REQUEST_INFO), ("0000000007", commands.NODE_INFO)):
         _code, modules = end(f"why {name} -o json", {"nodes": []})
         assert modules.calls[0][0] is work and modules.calls[0][1]["ids"] == [name]
+    _code, modules = end("why acceptance-42 -o json", {"leases": []})
+    assert modules.calls[0][0] is commands.LEASE_INFO and modules.calls[0][1]["names"] == ["acceptance-42"]
 
 
 def test_a_verb_without_rows_says_what_it_did(capsys):
