@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -75,6 +76,21 @@ def test_what_is_read_only_once_is_not_forked(warm: WarmAnsible, tmp_path: Path)
     assert not warm.knows("ansible-playbook", environment(tmp_path, ANSIBLE_FILTER_PLUGINS=str(tmp_path)))
     assert not warm.knows("ansible-playbook", environment(tmp_path, ANSIBLE_CONFIG=str(tmp_path / "ansible.cfg")))
     assert not warm.knows("ansible-galaxy", environment(tmp_path))
+
+
+def test_a_shell_runs_it_by_its_name(warm: WarmAnsible, tmp_path: Path) -> None:
+    words = play(tmp_path, [{"name": "Ours", "ansible.builtin.debug": {"msg": "{{ lookup('env', 'PLAYBOOK') }}"}}])
+
+    def shell(path: Path, **more: str) -> str:
+        variables = environment(tmp_path, PLAYBOOK="mine", **more)
+        variables["PATH"] = f"{path}:{variables['PATH']}"
+        line = ["bash", "-c", shlex.join(words)]
+        return subprocess.run(
+            line, cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=90, check=True
+        ).stdout
+
+    assert shell(warm.commands) == shell(BIN)
+    assert '"msg": "mine"' in shell(warm.commands, ANSIBLE_FILTER_PLUGINS=str(tmp_path)), "by the real one"
 
 
 def test_one_that_takes_too_long_is_killed(warm: WarmAnsible, tmp_path: Path) -> None:

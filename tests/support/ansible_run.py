@@ -67,7 +67,7 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
 
 
 @functools.cache
-def _warm_ansible() -> WarmAnsible:
+def warm_ansible() -> WarmAnsible:
     """The servers of this process, which end with it."""
     return WarmAnsible(environment(ROOT), COLLECTIONS)
 
@@ -78,7 +78,7 @@ def command(*words: str | Path, folder: Path, timeout: float = 90, **more: str) 
     Where its environment allows it, the command is forked (:mod:`tests.support.warm_ansible`).
     """
     variables = environment(folder, **more)
-    if (warm := _warm_ansible()).knows(str(words[0]), variables):
+    if (warm := warm_ansible()).knows(str(words[0]), variables):
         return warm.run([*map(str, words)], folder, variables, timeout)
     return subprocess.run(
         [str(BIN / str(words[0])), *map(str, words[1:])],

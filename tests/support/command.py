@@ -5,20 +5,22 @@
 
 from __future__ import annotations
 
+import functools
 import subprocess
 import sys
 from pathlib import Path
 
-from tests.support.ansible_run import BIN, COLLECTIONS, environment
+from tests.support.ansible_run import BIN, COLLECTIONS, environment, warm_ansible
 
 PROGRAM = "ansible_collections.stackci.nodepool.plugins.plugin_utils.nodepoolctl"
 
 
 def installed(folder: Path, collections: Path = COLLECTIONS) -> Path:
-    """A file ``nodepoolctl`` in *folder*, which runs the command of the collections there."""
+    """A file ``nodepoolctl`` in *folder*, which runs the command of the collections there; ours is forked."""
     path = folder / "nodepoolctl"
+    python = warm_ansible().python if collections == COLLECTIONS else sys.executable
     path.write_text(
-        f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(collections)!r})\n"
+        f"#!{python}\nimport sys\nsys.path.insert(0, {str(collections)!r})\n"
         f"from {PROGRAM}.__main__ import main\nsys.exit(main())\n"
     )
     path.chmod(0o755)
@@ -36,6 +38,12 @@ def surroundings(folder: Path, config: Path | None, **more: str) -> dict[str, st
     return environment(folder, PYTHONPATH=str(COLLECTIONS), **named, **more)
 
 
+@functools.cache
+def _forked() -> Path:
+    """The command for this process's tests, on nobody's path."""
+    return installed(warm_ansible().python.parent)
+
+
 def nodepoolctl(
     *words: str,
     folder: Path,
@@ -43,9 +51,9 @@ def nodepoolctl(
     timeout: float = 120,
     stdin: str | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command to its end."""
+    """Run the command to its end; it is forked."""
     return subprocess.run(
-        words_of(*words),
+        [str(_forked()), *words],
         cwd=folder,
         env=surroundings(folder, config),
         input=stdin,

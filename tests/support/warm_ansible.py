@@ -20,10 +20,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
-from tests.support.warm_python import ROOT, WarmPython, WarmServer
+from tests.support.warm_python import ROOT, WarmPython, WarmServer, write_client
 
 COMMANDS = ("ansible-playbook", "ansible-inventory")
-MODULES = "ansible_collections.stackci.nodepool.plugins.modules"
+COLLECTION = "ansible_collections.stackci.nodepool"
 LIBRARIES = (
     *("ansible.executor.module_common", "ansible.executor.playbook_executor", "ansible.plugins.action.normal"),
     *("ansible.plugins.callback.default", "ansible.plugins.callback.junit", "ansible.plugins.connection.local"),
@@ -54,15 +54,32 @@ class WarmAnsible:
     """Runs commands; one for all tests of a process.
 
     :param variables: an environment for commands. Those with another one must agree in what is read only once.
+    :ivar python: an interpreter for modules and for ``nodepoolctl``.
+    :ivar commands: a folder for a PATH with the commands; in an environment that does not agree, the real ones.
     """
 
     def __init__(self, variables: Mapping[str, str], collections: Path) -> None:
         self._read = _at_import(variables)
-        names = sorted(f"{MODULES}.{path.stem}" for path in (ROOT / "plugins" / "modules").glob("*.py"))
+        names = [
+            f"{COLLECTION}.{folder.replace('/', '.')}.{path.stem}"
+            for folder in ("plugins/modules", "plugins/plugin_utils/nodepoolctl")
+            for path in sorted((ROOT / folder).glob("[!_]*.py"))
+        ]
         # A process that has imported parts of a collection as Python does cannot import them as Ansible does.
         self._python = WarmPython(names, {**variables, "PYTHONPATH": str(collections)})
         commands = [f"ansible.cli.{name.removeprefix('ansible-')}" for name in COMMANDS]
         self._server = WarmServer([*commands, *LIBRARIES], variables, self._python.path)
+        self.python = self._python.path
+        self.commands = self._server.folder / "bin"
+        self.commands.mkdir()
+        read = f"{{name: text for name, text in environment.items() if name.endswith({READ_AT_IMPORT!r})}}"
+        for name in COMMANDS:
+            write_client(
+                *(self.commands / name, self._server.address),
+                command=name,
+                real=[Path(sys.executable).parent / name],
+                unless=f"{read} != {self._read!r}",
+            )
 
     def knows(self, command: str, variables: Mapping[str, str]) -> bool:
         """Whether a command can be run in that environment."""
@@ -90,16 +107,16 @@ class WarmAnsible:
             socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server,
         ):
             server.connect(self._server.address)
-            text = marshal.dumps([words[0], list(words[1:]), str(folder), given])
+            text = marshal.dumps([words[0], list(words[1:]), str(folder), given, None])
             socket.send_fds(server, [text], [nothing.fileno(), output.fileno(), errors.fileno()])
-            pid = int.from_bytes(server.recv(4), sys.byteorder)
+            server.recv(4)
             server.settimeout(timeout)
             try:
                 answer = server.recv(4)
             except TimeoutError:
-                os.kill(pid, signal.SIGKILL)
+                # The end of the connection kills it.
                 raise subprocess.TimeoutExpired(list(words), timeout, _said(output), _said(errors)) from None
-            status = int.from_bytes(answer, sys.byteorder) if answer else -signal.SIGKILL
+            status = int.from_bytes(answer, sys.byteorder, signed=True) if answer else -signal.SIGKILL
             return subprocess.CompletedProcess(list(words), status, _said(output), _said(errors))
 
 

@@ -6,8 +6,8 @@
 An Ansible module is a program of its own that imports, or unpacks and compiles, some fifty files before it begins,
 which is nine tenths of what it costs. :class:`WarmPython` makes a file to be named as ``ansible_python_interpreter``:
 it hands its standard files, directory, environment and words to a server (:mod:`tests.support.warm_server`), which
-forks a process that runs the program. The process that Ansible has started is not the one that runs the module: tests
-that send signals to modules, or look for them in /proc, use the real interpreter.
+forks a process that runs the program. The process that Ansible has started is not the one that runs the module: it
+passes signals on, but tests that look for modules in /proc use the real interpreter.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -25,19 +25,44 @@ ROOT = Path(__file__).resolve().parents[2]
 
 CLIENT = """#!{python} -IS
 import os, sys
-if sys.argv[1:] and sys.argv[1].startswith("-"):
-    os.execv({python!r}, [{python!r}, *sys.argv[1:]])
-import _socket, marshal
+environment = dict(os.environ)
+if {unless}:
+    os.execv({real[0]!r}, [*{real!r}, *sys.argv[1:]])
+import _signal, _socket, marshal
 me = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
 me.connect({address!r})
-text = marshal.dumps([None, sys.argv[1:], os.getcwd(), dict(os.environ)])
+mask = os.umask(0)
+os.umask(mask)
+text = marshal.dumps([{command!r}, sys.argv[1:], os.getcwd(), environment, mask])
 files = b"".join(number.to_bytes(4, sys.byteorder) for number in (0, 1, 2))
 me.sendmsg([text], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, files)])
-me.recv(4)
+pid = int.from_bytes(me.recv(4), sys.byteorder)
+for number in (_signal.SIGHUP, _signal.SIGINT, _signal.SIGTERM):
+    if _signal.getsignal(number) != _signal.SIG_IGN:
+        _signal.signal(number, lambda number, frame: os.kill(pid, number))
 answer = me.recv(4)
-sys.exit(int.from_bytes(answer, sys.byteorder) if answer else 70)
+code = int.from_bytes(answer, sys.byteorder, signed=True) if answer else 70
+if code < 0:
+    if code != -_signal.SIGKILL:
+        _signal.signal(-code, _signal.SIG_DFL)
+    os.kill(os.getpid(), -code)
+os._exit(code)
 """
 """It imports nothing that is a file: the modules of ``socket`` and ``json`` would double what it costs."""
+
+
+def write_client(
+    path: Path, address: str, *, command: str | None, real: Sequence[str | Path], unless: str = "False"
+) -> None:
+    """Write a program that has a server do what it is asked for, and passes signals on.
+
+    :param command: the name of a command of Ansible; None for an interpreter.
+    :param real: what is run *unless* the server can, which is an expression with ``environment`` and ``sys``.
+    """
+    words = [*map(str, real)]
+    text = CLIENT.format(python=sys.executable, address=address, command=command, real=words, unless=unless)
+    path.write_text(text, encoding="utf-8")
+    path.chmod(0o755)
 
 
 class WarmServer:
@@ -67,6 +92,8 @@ class WarmServer:
                 env=dict(variables),
                 stdin=subprocess.DEVNULL,
                 pass_fds=numbers,
+                # Nothing that it forks may ask at the terminal of the tests.
+                start_new_session=True,
             )
 
     def close(self) -> None:
@@ -85,8 +112,12 @@ class WarmPython:
     def __init__(self, modules: Iterable[str], variables: Mapping[str, str]) -> None:
         self._server = WarmServer(modules, variables)
         self.path = self._server.folder / "python3"
-        self.path.write_text(CLIENT.format(python=sys.executable, address=self._server.address), encoding="utf-8")
-        self.path.chmod(0o755)
+        write_client(
+            *(self.path, self._server.address),
+            command=None,
+            real=[sys.executable],
+            unless='sys.argv[1:] and sys.argv[1].startswith("-")',
+        )
 
     def __enter__(self) -> Self:
         return self

@@ -23,9 +23,11 @@ import signal
 import socket
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable
-from types import CodeType, FrameType
+from types import CodeType
+from typing import NoReturn
 
 LONGEST = 1 << 17
 """Bytes of a request; the environment is most of it."""
@@ -87,59 +89,106 @@ def status_of(work: Callable[[], None]) -> int:
     return 0
 
 
-def be_asked(client: socket.socket, python: str) -> None:
-    """In the process that was forked: do what the other end asks for, and tell it the process id and the status."""
-    text, files, _flags, _unused = socket.recv_fds(client, LONGEST, 3)
+def be_asked(text: bytes, files: list[int], python: str) -> NoReturn:
+    """In the process that was forked: do what a client asks for with its standard files, and end as it would."""
     for number, file in enumerate(files):
         os.dup2(file, number)
         os.close(file)
-    command, words, folder, variables = marshal.loads(text)
-    me = os.getpid()
-    client.sendall(me.to_bytes(4, sys.byteorder))
+    command, words, folder, variables, mask = marshal.loads(text)
+    if mask is not None:
+        os.umask(mask)
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(variables)
+    time.tzset()
     sys.executable = python
     random.seed()
     status = status_of(lambda: run_command(command, words) if command else run_program(words))
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    # A program may have forked, and both come here.
-    if os.getpid() == me:
-        client.sendall((status & 0xFF).to_bytes(4, sys.byteorder))
-    os._exit(0)
+    # A reader may have gone; Python would complain of it in the same way.
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:
+        status = 120
+    os._exit(status & 0xFF)
 
 
-def reap(_number: int, _frame: FrameType | None) -> None:
-    """Forget the children that have ended."""
-    with contextlib.suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
+class Server:
+    """Forks a process for each client, and tells the client its process id and, later, how it has ended.
 
+    A client that is killed takes its process with it.
+    """
 
-def serve(listening: socket.socket, end: socket.socket, python: str) -> None:
-    """Answer until the other side of *end* is closed."""
-    signal.signal(signal.SIGCHLD, reap)
-    while not select.select([end], [], [], 0)[0]:
-        if listening not in select.select([listening, end], [], [])[0]:
-            continue
-        client, _address = listening.accept()
-        if os.fork():
+    def __init__(self, listening: socket.socket, end: socket.socket, python: str) -> None:
+        self._listening = listening
+        self._end = end
+        self._python = python
+        self._clients: dict[socket.socket, int] = {}
+        """The process of each; 0 before it has asked."""
+        self._processes: dict[int, socket.socket] = {}
+        """The client of each, by the number of a file that can be read as soon as the process has ended."""
+
+    def serve(self) -> None:
+        """Answer until the other side of *end* is closed."""
+        while True:
+            files: list[socket.socket | int] = [self._end, self._listening, *self._processes, *self._clients]
+            ready = select.select(files, [], [])[0]
+            if self._end in ready:
+                return
+            for file in ready:
+                if file is self._listening:
+                    self._clients[self._listening.accept()[0]] = 0
+                elif isinstance(file, int):
+                    self._ended(file)
+                elif file in self._clients:
+                    self._said(file)
+
+    def _said(self, client: socket.socket) -> None:
+        """A client asks, or is gone."""
+        text = b""
+        files: list[int] = []
+        with contextlib.suppress(OSError):
+            text, files, _flags, _unused = socket.recv_fds(client, LONGEST, 3)
+        if not text:
+            pid = self._clients.pop(client)
             client.close()
-            continue
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        listening.close()
-        end.close()
-        be_asked(client, python)
+            if pid:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(pid, signal.SIGKILL)
+            return
+        pid = os.fork()
+        if not pid:
+            for mine in (self._listening, self._end, *self._clients):
+                mine.close()
+            be_asked(text, files, self._python)
+        for number in files:
+            os.close(number)
+        # What it starts is killed with it.
+        os.setpgid(pid, pid)
+        self._clients[client] = pid
+        self._processes[os.pidfd_open(pid)] = client
+        with contextlib.suppress(OSError):
+            client.sendall(pid.to_bytes(4, sys.byteorder))
+
+    def _ended(self, file: int) -> None:
+        """A process has ended."""
+        client = self._processes.pop(file)
+        ended = os.waitid(os.P_PIDFD, file, os.WEXITED)
+        os.close(file)
+        if self._clients.pop(client, None) and ended:
+            code = ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
+            with contextlib.suppress(OSError):
+                client.sendall(code.to_bytes(4, sys.byteorder, signed=True))
+            client.close()
 
 
 def main() -> None:
     """Serve, or be what was asked for."""
     listening, end, python, *modules = sys.argv[1:]
     preload(modules)
-    serve(socket.socket(fileno=int(listening)), socket.socket(fileno=int(end)), python)
+    Server(socket.socket(fileno=int(listening)), socket.socket(fileno=int(end)), python).serve()
 
 
 if __name__ == "__main__":

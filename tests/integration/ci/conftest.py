@@ -20,9 +20,9 @@ from typing import Any
 import pytest
 
 from tests.simcloud.guests.processes import descendants
-from tests.support.ansible_run import BIN, ROOT
+from tests.support.ansible_run import ROOT, environment, warm_ansible
 from tests.support.awx import extra_vars
-from tests.support.command import installed, nodepoolctl, surroundings
+from tests.support.command import installed, nodepoolctl
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.launcher_case import Cloud, Site, label, pool, provider
 from tests.support.simcloud_process import SimCloud, default_cloud
@@ -47,10 +47,13 @@ class Pool:
         bin_folder = self.folder / "bin"
         bin_folder.mkdir()
         installed(bin_folder)
-        self.environment = surroundings(self.folder, site.config, NODEPOOL_SSH_KEY=str(key))
+        given = {"NODEPOOL_CONFIG": str(site.config), "NODEPOOL_SSH_KEY": str(key)}
+        # Modules and Ansible's commands are forked.
+        warm = warm_ansible()
+        self.environment = environment(self.folder, ANSIBLE_PYTHON_INTERPRETER=str(warm.python), **given)
         # The path of a connection that is kept would be too long for a socket in a long temporary folder.
         self.environment["ANSIBLE_SSH_ARGS"] = "-o ControlMaster=no"
-        self.environment["PATH"] = f"{bin_folder}:{self.environment['PATH']}"
+        self.environment["PATH"] = f"{bin_folder}:{warm.commands}:{self.environment['PATH']}"
 
     def popen(self, *words: str | Path, **options: Any) -> subprocess.Popen[str]:
         """Start a program in a session of its own, as a CI's agent does."""
@@ -84,7 +87,7 @@ class Pool:
         variables = self.folder / f"{uuid.uuid4().hex}-extravars"
         variables.write_text(extra_vars.written(given), encoding="utf-8")
         shown = {"ANSIBLE_SHOW_CUSTOM_STATS": "true"}
-        code, out = self.run(BIN / "ansible-playbook", path, "-e", f"@{variables}", env=shown)
+        code, out = self.run("ansible-playbook", path, "-e", f"@{variables}", env=shown)
         found = re.search(r"RUN: (\{.*\})", out, re.DOTALL)
         return code, json.loads(found[1]) if found else {}, out
 

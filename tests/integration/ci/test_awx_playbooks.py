@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from tests.integration.ci.conftest import Pool
-from tests.support.ansible_run import BIN, ROOT
+from tests.support.ansible_run import ROOT
 from tests.support.awx import extra_vars
 from tests.support.examples import blocks
 
@@ -50,7 +50,7 @@ def test_a_play_of_a_workflow_adds_the_nodes_as_hosts(ci: Pool) -> None:
     variables = ci.folder / "artifacts.yml"
     variables.write_text(extra_vars.written(artifacts), encoding="utf-8")
     (ci.folder / "acceptance.yml").write_text(play)
-    code, out = ci.run(BIN / "ansible-playbook", "acceptance.yml", "-e", f"@{variables}")
+    code, out = ci.run("ansible-playbook", "acceptance.yml", "-e", f"@{variables}")
     assert code == 0 and artifacts["lease_nodes"][0]["hostname"] in out, out
 
 

@@ -26,11 +26,11 @@ SHELLCHECK = shutil.which("shellcheck")
 TMT = shutil.which("tmt") and shutil.which("rsync")
 
 
-def play(ci: Pool, **variables: object) -> list[str | Path]:
+def play(ci: Pool, program: str | Path = "ansible-playbook", **variables: object) -> list[str | Path]:
     given = {"build": 7, "nodepool_config": str(ci.site.config), "lease_labels": ["debian-12"], "ssh_key": str(ci.key)}
     copy = ci.folder / "playbook.yml"
     shutil.copy(EXAMPLES / "playbook.yml", copy)
-    return [BIN / "ansible-playbook", copy, "-e", json.dumps({**given, **variables})]
+    return [program, copy, "-e", json.dumps({**given, **variables})]
 
 
 @pytest.mark.parametrize(("command", "works"), [("uname -a", True), ("/bin/false", False)])
@@ -49,7 +49,8 @@ def test_a_playbook_that_does_not_reach_a_node_gives_it_back(ci: Pool) -> None:
 
 def test_a_killed_playbook_loses_its_nodes_when_the_lease_expires(ci: Pool) -> None:
     text = (EXAMPLES / "playbook.yml").read_text().replace("expires: 3600", "expires: 8")
-    words = play(ci, test_command="sleep 600")
+    # Whoever kills it looks for all that it has started.
+    words = play(ci, BIN / "ansible-playbook", test_command="sleep 600")
     Path(words[1]).write_text(text)
     with ci.popen(*words) as process:
         ci.until_leased()

@@ -121,6 +121,6 @@ def test_the_modules_result_is_enough_for_add_host(ci: Pool, six: tuple[int, str
     - ansible.builtin.debug:
         var: said.stdout
 """)
-    code, out = ci.run(BIN / "ansible-playbook", play)
+    code, out = ci.run("ansible-playbook", play)
     assert code == 0 and f"came by {ADDRESS} " in out, out
     assert ci.run("nodepoolctl", "release", "mine")[0] == 0
