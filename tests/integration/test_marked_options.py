@@ -82,9 +82,13 @@ def test_options_with_several_values_are_plain(tmp_path, packed):
         "ANSIBLE_CALLBACK_PLUGINS": str(ROOT / "tests" / "support" / "callbacks"),
         "ANSIBLE_CALLBACKS_ENABLED": "keep_arguments",
         "KEEP_ARGUMENTS": str(tmp_path / "got"),
+        # ansible-core 2.20 and later returns the arguments only when it is told to.
+        "ANSIBLE_INJECT_INVOCATION": "1",
     }
     done = command("ansible-playbook", "play.yml", folder=tmp_path, timeout=500, **more)
     said = done.stdout + done.stderr
     assert done.returncode == 0 and "DEPRECAT" not in said and "[WARNING]" not in said, said
     got = dict(json.loads(line) for line in (tmp_path / "got").read_text("utf-8").splitlines())
-    assert [(module, name) for module, name, texts in options if got[module][name] != texts] == []
+    # ansible-core 2.22 and later shows nowhere what was encrypted, and gives it to the module.
+    shown = {(module, name): [texts, ["$REDACTED$", *texts[1:]]] for module, name, texts in options}
+    assert [key for key, texts in shown.items() if got[key[0]][key[1]] not in texts] == []
