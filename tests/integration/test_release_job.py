@@ -73,15 +73,15 @@ def galaxy() -> Iterator[tuple[str, list[tuple[str, bytes]]]]:
 
 
 @pytest.fixture
-def checkout(tmp_path):
+def checkout(tmp_path, tarball):
     """A checkout after "make build", as far as the last steps need it."""
     (tmp_path / ".venv").symlink_to(BIN.parent)
     shutil.copytree(ROOT / "changelogs", tmp_path / "changelogs")
     for name in ("galaxy.yml", "CHANGELOG.md", "CHANGELOG.rst"):
         shutil.copy(ROOT / name, tmp_path)
     dist = tmp_path / ".build" / "dist"
-    words = [str(BIN / "ansible-galaxy"), "collection", "build", str(ROOT), "--output-path", str(dist)]
-    subprocess.run(words, cwd=tmp_path, stdout=subprocess.DEVNULL, timeout=200, check=True)
+    dist.mkdir(parents=True)
+    shutil.copy(tarball, dist)
     return tmp_path
 
 

@@ -9,7 +9,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -19,8 +18,9 @@ import pytest
 import yaml
 
 from tests.integration.roads.conftest import Pool
-from tests.support.ansible_run import BIN, ROOT
+from tests.support.ansible_run import ROOT
 from tests.support.examples import blocks, lines_of
+from tests.support.tarball import made_once
 
 GROOVY = shutil.which("groovy")
 SETTING_UP = list(blocks(ROOT / "docs" / "ci.md", "shell"))
@@ -47,14 +47,12 @@ pipeline.run()
 
 
 class Machine:
-    """An agent's machine that was set up by the page. Its folders are below the test's own."""
+    """An agent's machine that was set up by the page. Its folders are below *root*, which all tests share."""
 
-    def __init__(self, ci: Pool) -> None:
+    def __init__(self, ci: Pool, root: Path) -> None:
         self.ci = ci
-        self.root = ci.folder / "machine"
+        self.root = root
         self.library = self.root / "usr" / "local" / "lib" / "nodepool"
-        (self.root / "opt").mkdir(parents=True)
-        (self.root / "usr" / "local" / "bin").mkdir(parents=True)
         # The command of the checkout, which other tests use, must not help.
         (ci.folder / "bin" / "nodepoolctl").unlink()
         self.environment = {"PATH": f"{self.root}/usr/local/bin:/usr/bin:/bin", "PYTHONPATH": ""}
@@ -74,8 +72,11 @@ class Machine:
         program.write_text(f"#!/bin/bash\n{script}\n", "utf-8")
         program.chmod(0o755)
 
-    def set_up(self) -> str:
+    def set_up(self, tarball: Path) -> str:
         """Run the page's commands. Libraries are lent by this environment in the place of a package index."""
+        (self.root / "opt").mkdir(parents=True)
+        (self.root / "usr" / "local" / "bin").mkdir(parents=True)
+        (self.ci.folder / tarball.name).symlink_to(tarball)
         theirs = next(path for path in sys.path if path.endswith("site-packages"))
         script = self.placed("\n".join(SETTING_UP))
         assert script.count("/bin/pip install") == 2
@@ -93,11 +94,11 @@ class Machine:
 
 
 @pytest.fixture
-def machine(ci: Pool) -> Machine:
-    words: list[str | Path] = [BIN / "ansible-galaxy", "collection", "build", ROOT, "--output-path", ci.folder]
-    subprocess.run(words, check=True, timeout=180, capture_output=True, env=ci.environment)
-    made = Machine(ci)
-    assert "| Name " in made.set_up()
+def machine(ci: Pool, shared: Path, tarball: Path) -> Machine:
+    made = Machine(ci, shared / "machine")
+    with made_once(made.root) as missing:
+        if missing:
+            assert "| Name " in made.set_up(tarball)
     return made
 
 
