@@ -1,10 +1,11 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What all tests share, for each worker: one ZooKeeper and the processes of simulated clouds; and their order."""
+"""What all tests share: one ZooKeeper, for each worker the processes of simulated clouds; and their order."""
 
 from __future__ import annotations
 
+import contextlib
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from tests.support.fixtures_zookeeper import store, zk_chroot, zk_client, zookeeper
 from tests.support.launcher_case import CloudBank, Site
 from tests.support.tarball import shared, tarball
+from tests.support.shared_servers import shared_servers
 from tests.support.zookeeper_server import ZooKeeperServer
 
 __all__ = ["bank", "shared", "site", "store", "tarball", "zk_chroot", "zk_client", "zookeeper"]
@@ -31,6 +33,14 @@ def site(zookeeper: ZooKeeperServer, bank: CloudBank, tmp_path: Path) -> Iterato
     made = Site(tmp_path, zookeeper, f"/test-{uuid.uuid4().hex}", bank)
     yield made
     made.close()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes(config: pytest.Config) -> None:
+    """In the controlling process, before the workers are started."""
+    stack = contextlib.ExitStack()
+    stack.enter_context(shared_servers())
+    config.add_cleanup(stack.close)
 
 
 @pytest.hookimpl(trylast=True)

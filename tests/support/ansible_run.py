@@ -33,6 +33,8 @@ MODULES = "ansible_collections.stackci.nodepool.plugins.modules"
 SHORT_PATHS = {"ANSIBLE_SSH_ARGS": "-o ControlMaster=no"}
 """For commands that use ssh: the folder of a test is too long for the path of a socket."""
 CALLBACKS = {"ANSIBLE_CALLBACK_PLUGINS": str(ROOT / "tests" / "support" / "callbacks")}
+BEGUN = "NODEPOOL_TEST_SERVERS"
+"""Name of the variable with what another process has started for this one: :mod:`tests.support.shared_servers`."""
 _starting = threading.Lock()
 
 
@@ -47,7 +49,7 @@ class Ran:
 def environment(folder: Path, **more: str) -> dict[str, str]:
     """The environment of a command that works in *folder*."""
     # Without byte code each process compiles some hundred files anew, a quarter of what most modules need in all.
-    unwanted = ("ANSIBLE_", "OS_", "PYTHONDONTWRITEBYTECODE")
+    unwanted = ("ANSIBLE_", "OS_", "PYTHONDONTWRITEBYTECODE", BEGUN)
     kept = {name: value for name, value in os.environ.items() if not name.startswith(unwanted)}
     return {
         **kept,
@@ -66,10 +68,17 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
     }
 
 
+def begun() -> dict[str, Any]:
+    """The servers that another process has started for this one."""
+    found: dict[str, Any] = json.loads(os.environ.get(BEGUN, "{}"))
+    return found
+
+
 @functools.cache
 def warm_ansible() -> WarmAnsible:
-    """The servers of this process, which end with it."""
-    return WarmAnsible(environment(ROOT), COLLECTIONS)
+    """Those begun for this process, or its own, which end with it."""
+    known = begun()
+    return WarmAnsible(environment(ROOT), COLLECTIONS, tuple(known["ansible"]) if known else None)
 
 
 def command(*words: str | Path, folder: Path, timeout: float = 90, **more: str) -> subprocess.CompletedProcess[str]:
@@ -134,19 +143,38 @@ def run_module(
     return Ran(json.loads(answer.read_text(encoding="utf-8")), done.stdout)
 
 
-@functools.cache
-def _server() -> socket.socket:
-    """The socket to this process's :mod:`tests.support.module_server`, which ends with us."""
-    ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with its:
-        subprocess.Popen(
-            [sys.executable, "-m", "tests.support.module_server", str(its.fileno())],
-            cwd=ROOT,
-            env={**environment(ROOT), "PYTHONPATH": str(COLLECTIONS)},
-            stdin=subprocess.DEVNULL,
-            pass_fds=[its.fileno()],
-        )
-    return ours
+class ModuleServer:
+    """A process of :mod:`tests.support.module_server`; it ends with :meth:`close`, or with this process."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="modules-")
+        self.address = str(Path(self._folder.name) / "socket")
+        end, self._ours = socket.socketpair()
+        with end, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as asked:
+            asked.bind(self.address)
+            numbers = [asked.fileno(), end.fileno()]
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "tests.support.module_server", *map(str, numbers)],
+                cwd=ROOT,
+                env={**environment(ROOT), "PYTHONPATH": str(COLLECTIONS)},
+                stdin=subprocess.DEVNULL,
+                pass_fds=numbers,
+            )
+
+    def close(self) -> None:
+        """End it; modules that still run go on."""
+        self._ours.close()
+        self._process.wait(30)
+        self._folder.cleanup()
+
+
+_own_module_server = functools.cache(ModuleServer)
+
+
+def _ask_module_server(request: Mapping[str, Any], files: list[int]) -> None:
+    with _starting, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as server:
+        server.connect(begun().get("modules") or _own_module_server().address)
+        socket.send_fds(server, [json.dumps(request).encode()], files)
 
 
 def _taken(file: IO[bytes]) -> str:
@@ -177,9 +205,8 @@ class ModuleProcess:
         }
         self._output, self._errors = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115
         self._answers, its = socket.socketpair()
-        with its, _starting:
-            files = [self._output.fileno(), self._errors.fileno(), its.fileno()]
-            socket.send_fds(_server(), [json.dumps(request).encode()], files)
+        with its:
+            _ask_module_server(request, [self._output.fileno(), self._errors.fileno(), its.fileno()])
         self.pid = self._number(None)
 
     def __enter__(self) -> Self:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -19,11 +20,14 @@ def installed(folder: Path, collections: Path = COLLECTIONS) -> Path:
     """A file ``nodepoolctl`` in *folder*, which runs the command of the collections there; ours is forked."""
     path = folder / "nodepoolctl"
     python = warm_ansible().python if collections == COLLECTIONS else sys.executable
-    path.write_text(
+    # The folder may be that of several workers.
+    new = path.with_suffix(f".{os.getpid()}")
+    new.write_text(
         f"#!{python}\nimport sys\nsys.path.insert(0, {str(collections)!r})\n"
         f"from {PROGRAM}.__main__ import main\nsys.exit(main())\n"
     )
-    path.chmod(0o755)
+    new.chmod(0o755)
+    new.replace(path)
     return path
 
 
@@ -40,7 +44,7 @@ def surroundings(folder: Path, config: Path | None, **more: str) -> dict[str, st
 
 @functools.cache
 def _forked() -> Path:
-    """The command for this process's tests, on nobody's path."""
+    """The command for the tests of this run, on nobody's path."""
     return installed(warm_ansible().python.parent)
 
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Fixtures with a real ZooKeeper: one server for all tests, a chroot of its own for each.
+"""Fixtures with a real ZooKeeper: one server for all tests of all workers, a chroot of its own for each.
 
 A directory of tests takes them over in its conftest.py:
 ``from tests.support.fixtures_zookeeper import zookeeper``
@@ -22,6 +22,7 @@ from kazoo.client import KazooClient
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config import types
 from tests.support.pace import allowed
+from tests.support.shared_servers import TICK_MS, shared_zookeeper
 from tests.support.zookeeper_server import HOST, ZooKeeperServer
 
 __all__ = ["store", "zk_chroot", "zk_client", "zookeeper"]
@@ -29,8 +30,12 @@ __all__ = ["store", "zk_chroot", "zk_client", "zookeeper"]
 
 @pytest.fixture(scope="session")
 def zookeeper() -> Iterator[ZooKeeperServer]:
-    """A running server, plain. Tests that stop or pause one start their own."""
-    with ZooKeeperServer(tick_ms=100) as server:
+    """A running server, plain. Tests that stop or pause one, or count what it does, start their own."""
+    if shared := shared_zookeeper():
+        eventually(shared.answers, 120.0)
+        yield shared
+        return
+    with ZooKeeperServer(tick_ms=TICK_MS) as server:
         yield server
 
 

@@ -1,10 +1,11 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Forks a process for each module that a test runs; ``python -m tests.support.module_server FD``.
+"""Forks a process for each module that a test runs; ``python -m tests.support.module_server ASKED END``.
 
 The libraries and the code of the collection are imported once, here: importing them is three quarters of what most
-modules need. It ends when the other end of the socket FD is closed. See :mod:`tests.support.ansible_run`.
+modules need. Both words are numbers of sockets: it is asked on the first, and ends when the other end of the second is
+closed. See :mod:`tests.support.ansible_run`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import importlib
 import json
 import os
 import runpy
+import select
 import signal
 import socket
 import sys
@@ -40,17 +42,16 @@ def preload() -> None:
 class Server:
     """Forks for each request, and sends the process id at once and the wait status at the end."""
 
-    def __init__(self, requests: socket.socket) -> None:
+    def __init__(self, requests: socket.socket, end: socket.socket) -> None:
         self._requests = requests
+        self._end = end
         self._clients: dict[int, socket.socket] = {}
 
     def serve(self) -> dict[str, Any] | None:
         """What to run, in the child; None in the server when it is no longer needed."""
         signal.signal(signal.SIGCHLD, self._reap)
-        while True:
+        while self._end not in select.select([self._requests, self._end], [], [])[0]:
             text, files, _flags, _address = socket.recv_fds(self._requests, LONGEST_REQUEST, 3)
-            if not text:
-                return None
             output, errors, client = files
             # Not before the child is known is its end dealt with.
             signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
@@ -64,11 +65,13 @@ class Server:
             self._clients[pid] = socket.socket(fileno=client)
             self._tell(pid, pid)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
+        return None
 
     def _become_child(self, output: int, errors: int) -> None:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
         self._requests.close()
+        self._end.close()
         for client in self._clients.values():
             client.close()
         os.dup2(output, 1)
@@ -102,7 +105,8 @@ def run(module: str, arguments: str, folder: str, variables: dict[str, str]) -> 
 def main() -> None:
     """Serve, or be what was asked for."""
     preload()
-    if wanted := Server(socket.socket(fileno=int(sys.argv[1]))).serve():
+    requests, end = (socket.socket(fileno=int(number)) for number in sys.argv[1:])
+    if wanted := Server(requests, end).serve():
         run(**wanted)
 
 

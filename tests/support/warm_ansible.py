@@ -54,41 +54,50 @@ class WarmAnsible:
     """Runs commands; one for all tests of a process.
 
     :param variables: an environment for commands. Those with another one must agree in what is read only once.
+    :param begun: :attr:`addresses` of another process, whose servers are used; otherwise two are started.
     :ivar python: an interpreter for modules and for ``nodepoolctl``.
     :ivar commands: a folder for a PATH with the commands; in an environment that does not agree, the real ones.
     """
 
-    def __init__(self, variables: Mapping[str, str], collections: Path) -> None:
+    def __init__(self, variables: Mapping[str, str], collections: Path, begun: tuple[str, str] | None = None) -> None:
         self._read = _at_import(variables)
+        self._servers: list[WarmPython | WarmServer] = []
+        self.addresses = begun or self._start(variables, collections)
+        self.python, self._address = Path(self.addresses[0]), self.addresses[1]
+        self.commands = Path(self._address).with_name("bin")
+
+    def _start(self, variables: Mapping[str, str], collections: Path) -> tuple[str, str]:
+        """Start the servers: the interpreter for modules, and where commands are asked for."""
         names = [
             f"{COLLECTION}.{folder.replace('/', '.')}.{path.stem}"
             for folder in ("plugins/modules", "plugins/plugin_utils/nodepoolctl")
             for path in sorted((ROOT / folder).glob("[!_]*.py"))
         ]
         # A process that has imported parts of a collection as Python does cannot import them as Ansible does.
-        self._python = WarmPython(names, {**variables, "PYTHONPATH": str(collections)})
+        python = WarmPython(names, {**variables, "PYTHONPATH": str(collections)})
         commands = [f"ansible.cli.{name.removeprefix('ansible-')}" for name in COMMANDS]
-        self._server = WarmServer([*commands, *LIBRARIES], variables, self._python.path)
-        self.python = self._python.path
-        self.commands = self._server.folder / "bin"
-        self.commands.mkdir()
+        server = WarmServer([*commands, *LIBRARIES], variables, python.path)
+        self._servers = [server, python]
+        folder = server.folder / "bin"
+        folder.mkdir()
         read = f"{{name: text for name, text in environment.items() if name.endswith({READ_AT_IMPORT!r})}}"
         for name in COMMANDS:
             write_client(
-                *(self.commands / name, self._server.address),
+                *(folder / name, server.address),
                 command=name,
                 real=[Path(sys.executable).parent / name],
                 unless=f"{read} != {self._read!r}",
             )
+        return str(python.path), server.address
 
     def knows(self, command: str, variables: Mapping[str, str]) -> bool:
         """Whether a command can be run in that environment."""
         return command in COMMANDS and _at_import(variables) == self._read
 
     def close(self) -> None:
-        """End both servers."""
-        self._server.close()
-        self._python.close()
+        """End the servers that it has started."""
+        for server in self._servers:
+            server.close()
 
     def run(
         self, words: Sequence[str], folder: Path, variables: Mapping[str, str], timeout: float
@@ -99,14 +108,14 @@ class WarmAnsible:
         """
         given = dict(variables)
         if given.get("ANSIBLE_PYTHON_INTERPRETER") == sys.executable:
-            given["ANSIBLE_PYTHON_INTERPRETER"] = str(self._python.path)
+            given["ANSIBLE_PYTHON_INTERPRETER"] = str(self.python)
         with (
             tempfile.TemporaryFile() as output,
             tempfile.TemporaryFile() as errors,
             open(os.devnull, "rb") as nothing,
             socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server,
         ):
-            server.connect(self._server.address)
+            server.connect(self._address)
             text = marshal.dumps([words[0], list(words[1:]), str(folder), given, None])
             socket.send_fds(server, [text], [nothing.fileno(), output.fileno(), errors.fileno()])
             server.recv(4)

@@ -5,6 +5,18 @@
 
 from __future__ import annotations
 
-from tests.support.fixtures_zookeeper import store, zk_chroot, zk_client, zookeeper
+from collections.abc import Iterator
 
-__all__ = ["store", "zk_chroot", "zk_client", "zookeeper"]
+import pytest
+
+from tests.support.fixtures_zookeeper import store, zk_chroot, zk_client
+from tests.support.shared_servers import TICK_MS
+from tests.support.zookeeper_server import ZooKeeperServer
+
+__all__ = ["store", "zk_chroot", "zk_client"]
+
+
+@pytest.fixture(scope="session")
+def zookeeper() -> Iterator[ZooKeeperServer]:
+    with ZooKeeperServer(tick_ms=TICK_MS) as server:
+        yield server
