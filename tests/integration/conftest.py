@@ -14,8 +14,8 @@ import pytest
 
 from tests.support.fixtures_zookeeper import store, zk_chroot, zk_client, zookeeper
 from tests.support.launcher_case import CloudBank, Site
-from tests.support.tarball import shared, tarball
 from tests.support.shared_servers import shared_servers
+from tests.support.tarball import shared, tarball
 from tests.support.zookeeper_server import ZooKeeperServer
 
 __all__ = ["bank", "shared", "site", "store", "tarball", "zk_chroot", "zk_client", "zookeeper"]

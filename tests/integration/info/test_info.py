@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import json
 import time
 from collections.abc import Callable
@@ -183,7 +184,7 @@ def test_providers_labels_and_leases(full):
 def test_a_lease_is_explained_by_its_requests_and_its_nodes(full):
     lines = full.run("nodepool_status", id="debug")["lines"]
     assert lines[0] == "lease debug"
-    starts = [line.split(":")[0] for before, line in zip(lines, lines[1:], strict=False) if before == ""]
+    starts = [line.split(":")[0] for before, line in itertools.pairwise(lines) if before == ""]
     assert starts == [f"request {PENDING}", f"node {HELD}"]
     assert full.run("nodepool_status", id="odd")["lines"] == ["lease odd: its requests and nodes are gone"]
     assert "did you mean debug?" in full.run("nodepool_status", id="debgu")["msg"]
