@@ -6,6 +6,8 @@
 
 PY   := .venv/bin/python
 STEP := tools/step
+# Before a check that finds the same when it reads the same: a success counts until that changes; FORCE=1 checks anew.
+KEPT := $(PY) -m tools.kept
 JOBS ?= 2
 # Where Ansible's own tools find a clean copy of the collection (they insist on this form of path).
 STAGE := .build/stage/ansible_collections/stackci/nodepool
@@ -22,8 +24,9 @@ MAKEFLAGS += --no-print-directory
 CHAOS_SEEDS := 101 102 105 106
 
 LINT   := ruff format-check unused yamllint ansible-lint docs-lint changelog-lint licences spelling workflows
-# The long ones first. The tests of "integration" wait for a third of their time, which the others fill.
-CHECKS := integration simulation sanity types unit chaos matrix importer $(LINT)
+# "integration" is the longest, and its tests wait for a third of their time, which the others fill. Beside it the steps
+# of one process come first, so that one of those with several is the last: whichever ends first, no core is idle.
+CHECKS := integration $(LINT) types matrix importer sanity chaos simulation unit
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo demo-stop test quick test-slow test-openstack test-matrix test-sanity test-interop soak lint $(CHECKS) sanity-tests molecule scenarios docs build release bench bench-peer format constraints stage neighbours clean
@@ -61,10 +64,10 @@ types: setup ## mypy
 	@$(STEP) $@ mypy
 
 sanity: stage ## ansible-test sanity; pylint for what is installed only
-	@$(STEP) $@ timeout 1200 $(PY) tools/sanity.py $(STAGE)
+	@$(STEP) $@ $(KEPT) $@ $(STAGE) timeout 1200 $(PY) tools/sanity.py $(STAGE)
 
 sanity-tests: stage ## pylint of ansible-test for the tests and tools
-	@$(STEP) $@ timeout 1200 $(PY) tools/sanity.py $(STAGE) --test pylint tests/ tools/ conftest.py
+	@$(STEP) $@ $(KEPT) $@ $(STAGE) timeout 1200 $(PY) tools/sanity.py $(STAGE) --test pylint tests/ tools/ conftest.py
 
 unit: setup ## unit tests
 	@$(STEP) $@ tools/lane tests/unit -n $(JOBS) --dist worksteal
@@ -153,10 +156,10 @@ yamllint: setup
 	@$(STEP) $@ yamllint --strict .
 
 ansible-lint: stage neighbours
-	@$(STEP) $@ tools/in-stage $(STAGE) ansible-lint --offline --project-dir .
+	@$(STEP) $@ $(KEPT) $@ $(STAGE) tools/in-stage $(STAGE) $(CURDIR)/$(PY) -m tools.warm . ansible-lint --offline --project-dir .
 
 docs-lint: stage
-	@$(STEP) $@ tools/in-stage $(STAGE) $(CURDIR)/$(PY) $(CURDIR)/tools/docs_lint.py lint-collection-docs --plugin-docs \
+	@$(STEP) $@ $(KEPT) $@ $(STAGE) tools/in-stage $(STAGE) $(CURDIR)/$(PY) $(CURDIR)/tools/docs_lint.py lint-collection-docs --plugin-docs \
 		--validate-collection-refs=all --disallow-unknown-collection-refs .
 
 changelog-lint: setup
@@ -166,7 +169,7 @@ licences: setup
 	@$(STEP) $@ reuse lint --lines
 
 importer: build
-	@$(STEP) $@ tools/importer .build/dist/*.tar.gz
+	@$(STEP) $@ $(KEPT) $@ $(STAGE) tools/importer .build/dist/*.tar.gz
 
 stage: setup
 	@$(PY) tools/stage.py $(STAGE)

@@ -28,8 +28,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 HOME = ROOT / ".build" / "sanity-home"
-COMMON = "action-plugin-docs"
-"""A test that needs no virtual environments but ansible-test's own and the one of all tests without requirements."""
+PRIMED = ("action-plugin-docs", "import", "pylint")
+"""Tests whose virtual environments, and ansible-test's own, are made before all others. The first one has that of all
+tests without requirements; in those of the other two an interpreter works for a minute (``tools/sanity_start.py``)."""
 
 INSTALLED = ("plugins/", "roles/")
 """Folders whose Python files are part of the tarball."""
@@ -97,6 +98,13 @@ def unpack_pip(version: str) -> None:
         new.rename(folder)
 
 
+def begin_with(environments: Path) -> None:
+    """Let the interpreters of ansible-test's virtual environments begin with ``tools/sanity_start.py``."""
+    for packages in environments.glob("*/*/*/lib/python3*/site-packages"):
+        shutil.copyfile(ROOT / "tools" / "sanity_start.py", packages / "sanity_start.py")
+        (packages / "sanity_start.pth").write_text("import sanity_start\n", encoding="utf-8")
+
+
 class Part:
     """Some of the sanity tests, run by an ansible-test of their own. What it says is printed line by line."""
 
@@ -132,7 +140,7 @@ def parts(extra: list[str]) -> list[list[str]]:
 
     pylint takes as long as all others together, and for tests and tools twice as long again: without *extra* it gets
     what is installed only. Each part makes the virtual environments of its tests; the two have none in common but
-    those of :data:`COMMON`.
+    those of :data:`PRIMED`.
     """
     return [extra] if extra else [["--test", "pylint", *INSTALLED], ["--skip-test", "pylint"]]
 
@@ -145,9 +153,10 @@ def main(stage: Path, environment: Path, extra: list[str]) -> int:
     """
     make_home(environment)
     # Made beforehand, as two that make the same virtual environment at once would spoil it.
-    status, _said = Part(environment, stage, ["--prime-venvs", "--test", COMMON]).end()
+    status, _said = Part(environment, stage, ["--prime-venvs", *(f"--test={name}" for name in PRIMED)]).end()
     if status:
         return status
+    begin_with(HOME / ".ansible" / "test" / "venv")
     ended = [part.end() for part in [Part(environment, stage, options) for options in parts(extra)]]
     lines = [line for _status, said in ended for line in said]
     tests = [line for line in lines if line.startswith("Running sanity test")]

@@ -50,6 +50,12 @@ def _at_import(variables: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in variables.items() if name.endswith(READ_AT_IMPORT)}
 
 
+def other_than(variables: Mapping[str, str]) -> str:
+    """For clients of a server with these variables, an expression: what it has read only once is different for them."""
+    read = f"{{name: text for name, text in environment.items() if name.endswith({READ_AT_IMPORT!r})}}"
+    return f"{read} != {_at_import(variables)!r}"
+
+
 class WarmAnsible:
     """Runs commands; one for all tests of a process.
 
@@ -80,13 +86,12 @@ class WarmAnsible:
         self._servers = [server, python]
         folder = server.folder / "bin"
         folder.mkdir()
-        read = f"{{name: text for name, text in environment.items() if name.endswith({READ_AT_IMPORT!r})}}"
         for name in COMMANDS:
             write_client(
                 *(folder / name, server.address),
                 command=name,
                 real=[Path(sys.executable).parent / name],
-                unless=f"{read} != {self._read!r}",
+                unless=other_than(variables),
             )
         return str(python.path), server.address
 
