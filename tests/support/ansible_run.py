@@ -81,6 +81,13 @@ def warm_ansible() -> WarmAnsible:
     return WarmAnsible(environment(ROOT), COLLECTIONS, tuple(known["ansible"]) if known else None)
 
 
+def forking(folder: Path, **more: str) -> dict[str, str]:
+    """The environment of a program that finds Ansible's commands by its PATH: they and their modules are forked."""
+    warm = warm_ansible()
+    given = environment(folder, ANSIBLE_PYTHON_INTERPRETER=str(warm.python), **more)
+    return {**given, "PATH": f"{warm.commands}:{given['PATH']}"}
+
+
 def command(*words: str | Path, folder: Path, timeout: float = 90, **more: str) -> subprocess.CompletedProcess[str]:
     """Run one of Ansible's commands in *folder*; *more* is added to its environment.
 

@@ -25,6 +25,7 @@ from types import FrameType
 from typing import Any
 
 from tests.support.ansible_run import MODULES, ROOT
+from tests.support.warm_ansible import WHEN_NEEDED
 
 LONGEST_REQUEST = 1 << 17
 
@@ -35,6 +36,8 @@ def preload() -> None:
         importlib.import_module(f"{MODULES}.{path.stem}")
         # It has to run as a program, which Python warns of when it is known already.
         del sys.modules[f"{MODULES}.{path.stem}"]
+    for name in WHEN_NEEDED:
+        importlib.import_module(name)
     gc.collect()
     gc.freeze()
 

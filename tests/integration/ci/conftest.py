@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from tests.simcloud.guests.processes import descendants
-from tests.support.ansible_run import ROOT, environment, warm_ansible
+from tests.support.ansible_run import ROOT, forking
 from tests.support.awx import extra_vars
 from tests.support.command import installed, nodepoolctl
 from tests.support.fixtures_zookeeper import eventually
@@ -47,13 +47,10 @@ class Pool:
         bin_folder = self.folder / "bin"
         bin_folder.mkdir()
         installed(bin_folder)
-        given = {"NODEPOOL_CONFIG": str(site.config), "NODEPOOL_SSH_KEY": str(key)}
-        # Modules and Ansible's commands are forked.
-        warm = warm_ansible()
-        self.environment = environment(self.folder, ANSIBLE_PYTHON_INTERPRETER=str(warm.python), **given)
+        self.environment = forking(self.folder, NODEPOOL_CONFIG=str(site.config), NODEPOOL_SSH_KEY=str(key))
         # The path of a connection that is kept would be too long for a socket in a long temporary folder.
         self.environment["ANSIBLE_SSH_ARGS"] = "-o ControlMaster=no"
-        self.environment["PATH"] = f"{bin_folder}:{warm.commands}:{self.environment['PATH']}"
+        self.environment["PATH"] = f"{bin_folder}:{self.environment['PATH']}"
 
     def popen(self, *words: str | Path, **options: Any) -> subprocess.Popen[str]:
         """Start a program in a session of its own, as a CI's agent does."""

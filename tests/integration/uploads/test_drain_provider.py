@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.ansible_run import BIN, command, environment
+from tests.support.ansible_run import command, forking
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.image_case import IMAGE, Builder
 from tests.support.launcher_case import Site, label, pool, provider
@@ -57,11 +57,11 @@ def test_a_provider_is_removed_in_the_order_of_the_manual(site: Site, builder: B
     assert not went and f"1 left: {node} (ready)" in said and "See that the launcher runs" in said
 
     # It waits for the launcher, which waits for the user of the node.
-    words = [str(BIN / "ansible-playbook"), PLAYBOOK, "-e", variables(site, drain_wait=600)]
+    words = ["ansible-playbook", PLAYBOOK, "-e", variables(site, drain_wait=600)]
     with subprocess.Popen(
         words,
         cwd=site.folder,
-        env=environment(site.folder),
+        env=forking(site.folder),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support.ansible_run import BIN, COLLECTIONS, MODULES, ROOT, environment, run_alone, run_module
+from tests.support.ansible_run import COLLECTIONS, MODULES, ROOT, environment, forking, run_alone, run_module
 from tests.support.documented import differences
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.web_service import ask, write_config
@@ -27,11 +27,11 @@ PATIENCE = 60
 
 
 def begun(folder, command, **more: str) -> subprocess.Popen[str]:
-    """A process in *folder*."""
+    """A process in *folder*; *more* is its environment."""
     return subprocess.Popen(
         list(map(str, command)),
         cwd=folder,
-        env={**environment(folder), "PYTHONPATH": str(COLLECTIONS), **more},
+        env=more,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -41,7 +41,8 @@ def begun(folder, command, **more: str) -> subprocess.Popen[str]:
 
 def program(folder, *arguments: Any, **more: str) -> subprocess.Popen[str]:
     """The service as a unit starts it."""
-    return begun(folder, [sys.executable, "-m", PROGRAM, *arguments], **more)
+    variables = environment(folder, PYTHONPATH=str(COLLECTIONS), **more)
+    return begun(folder, [sys.executable, "-m", PROGRAM, *arguments], **variables)
 
 
 def answers(port: int) -> bool:
@@ -143,8 +144,9 @@ def test_the_playbook_serves_until_it_is_told_to_end(tmp_path, config, word, in_
     variables = {"nodepool_config": str(config), "webapp_port": port, "webapp_control_file": str(control)}
     variables["nodepool_in_place"] = in_place
     (tmp_path / "variables.yml").write_text(yaml.safe_dump(variables), encoding="utf-8")
-    command = [BIN / "ansible-playbook", ROOT / "playbooks" / "webapp.yml", "-e", f"@{tmp_path / 'variables.yml'}"]
-    process = begun(tmp_path, command)
+    command = ["ansible-playbook", ROOT / "playbooks" / "webapp.yml", "-e", f"@{tmp_path / 'variables.yml'}"]
+    # Ctrl-C is for the real one.
+    process = begun(tmp_path, command, **(environment if word == "SIGINT" else forking)(tmp_path))
     eventually(lambda: answers(port), PATIENCE)
     address = f"http://{HOST}:{port}/"
     eventually(lambda: ask(address, "/node-list").status == 200, PATIENCE)
