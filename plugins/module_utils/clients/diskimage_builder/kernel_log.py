@@ -11,13 +11,21 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Container, Iterator
 
 _MOST_RECORDS = 100_000
 _RECORD = 8192
 _LOST = re.compile(
     r"(?:\w+: )?(?P<kind>[\w/ ]+) error, dev (?P<device>\w+), sector \d+(?: op 0x[0-9a-f]+:\((?P<op>\w+)\))?"
 )
-_ROOM = "critical space allocation"
+_LOST_BY_EXT4 = re.compile(
+    r"EXT4-fs warning \(device (?P<device>\w+)\): ext4_end_bio:\d+: I/O error (?P<code>\d+) writing "
+)
+"""The kernel limits the records above for all devices together: where several builds lose writes at the same time, it
+leaves them out for some. These are limited for each file system, and ext4 is diskimage-builder's default."""
+_ATTACHED = re.compile(r"(?P<device>loop\d+): detected capacity change from 0 to ")
+_ROOM, _ROOM_CODE = "critical space allocation", "3"
+_NO_ROOM = "no space left on device"
 
 
 class KernelLog:
@@ -34,8 +42,12 @@ class KernelLog:
         except OSError:
             self.close()
 
-    def lost_writes(self) -> dict[str, str]:
-        """Return device, such as ``/dev/loop0`` → the first reason why it lost writes since the last call."""
+    def lost_writes(self, known: Container[str] = ()) -> dict[str, str]:
+        """Return device, such as ``/dev/loop0`` → the first reason why it lost writes since the last call.
+
+        :param known: devices that the caller had at the last call. Of others, what they lost before they got their
+            present file does not count.
+        """
         found: dict[str, str] = {}
         for _unused in range(_MOST_RECORDS):
             try:
@@ -47,10 +59,12 @@ class KernelLog:
             if not records:
                 break
             for record in records.decode(errors="replace").splitlines():
-                lost = _LOST.match(record.partition(";")[2])
-                if lost is not None and lost["op"] in (None, "WRITE") and lost["kind"] != "operation not supported":
-                    why = "no space left on device" if lost["kind"] == _ROOM else f"{lost['kind']} error"
-                    found.setdefault(f"/dev/{lost['device']}", why)
+                text = record.partition(";")[2]
+                for device, why in _lost_write(text):
+                    found.setdefault(device, why)
+                attached = _ATTACHED.match(text)
+                if attached is not None and f"/dev/{attached['device']}" not in known:
+                    found.pop(f"/dev/{attached['device']}", None)
         return found
 
     def close(self) -> None:
@@ -58,3 +72,13 @@ class KernelLog:
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
+
+
+def _lost_write(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the device and the reason if a record reports a lost write."""
+    lost = _LOST.match(text)
+    if lost is not None and lost["op"] in (None, "WRITE") and lost["kind"] != "operation not supported":
+        yield f"/dev/{lost['device']}", _NO_ROOM if lost["kind"] == _ROOM else f"{lost['kind']} error"
+    lost = _LOST_BY_EXT4.match(text)
+    if lost is not None:
+        yield f"/dev/{lost['device']}", _NO_ROOM if lost["code"] == _ROOM_CODE else "I/O error"

@@ -376,14 +376,17 @@ class _Work:
 
         :raises Ended: the kernel could not write all of the image, which diskimage-builder may not notice.
         """
+        known = set(self._loop_devices)
         self._loop_devices.update(loop_devices_below([self._planned.temporary]))
-        self._lost = {**self._kernel_log.lost_writes(), **self._lost}
+        # What a device lost before this build had it was another build's.
+        lost = self._kernel_log.lost_writes(known)
+        self._lost = {**{device: lost[device] for device in self._loop_devices & set(lost)}, **self._lost}
         tail, now = self._tail, self._image_builder.clock()
         if tail.read() and now - self._said >= SAY_EVERY:
             self._said = now
             line = f"{self._job.image.name}: {tail.phase or 'begun'}: {tail.last_line}"
             self._image_builder.say(Line(line, image=self._job.image.name, build=self._job.build_id))
-        for device in sorted(self._loop_devices & set(self._lost)):
+        for device in sorted(self._lost):
             self._code = self._code or 1
             why, folder = self._lost[device], self._folders[-1]
             remedy = "free space there" if FULL.search(why) else "check that disk: it may be broken"

@@ -11,6 +11,8 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage
 
 FULL = "critical space allocation error, dev loop0, sector 26088 op 0x1:(WRITE) flags 0x0 phys_seg 9 prio class 2"
 
+EXT4 = "EXT4-fs warning (device loop1): ext4_end_bio:368: I/O error"
+
 
 def record(text: str) -> str:
     return f"3,1234,27530942201,-;{text}\n SUBSYSTEM=block\n"
@@ -42,6 +44,9 @@ def test_only_what_comes_afterwards_counts(kmsg):
         ("I/O error, dev loop1, sector 8", "I/O error"),
         ("I/O error, dev loop1, sector 8 op 0x0:(READ) flags 0x80700", None),
         ("operation not supported error, dev loop1, sector 29440 op 0x9:(WRITE_ZEROES) flags 0x20000800", None),
+        (f"{EXT4} 3 writing to inode 15 starting block 14337)", "no space left on device"),
+        (f"{EXT4} 10 writing to inode 15 starting block 14337)", "I/O error"),
+        (f"{EXT4} 10 reading from inode 15", None),
         ("EXT4-fs (loop1): mounted filesystem with ordered data mode", None),
     ],
 )
@@ -50,6 +55,28 @@ def test_what_is_a_lost_write(kmsg, text, found):
     with kmsg.open("a") as file:
         file.write(record(text))
     assert log.lost_writes() == ({} if found is None else {"/dev/loop1": found})
+    log.close()
+
+
+ATTACHED = "loop0: detected capacity change from 0 to 29568"
+
+
+@pytest.mark.parametrize(
+    ("texts", "known", "lost"),
+    [
+        # Another build lost them, and this one got its device.
+        ([FULL, ATTACHED], [], False),
+        ([FULL, ATTACHED, FULL], [], True),
+        # The other way round: this build's look is late.
+        ([FULL, ATTACHED], ["/dev/loop0"], True),
+        ([FULL, ATTACHED.replace("loop0", "loop1")], [], True),
+    ],
+)
+def test_a_device_that_gets_another_file_has_lost_nothing_yet(kmsg, texts, known, lost):
+    log = KernelLog(str(kmsg))
+    with kmsg.open("a") as file:
+        file.writelines(map(record, texts))
+    assert ("/dev/loop0" in log.lost_writes(known)) == lost
     log.close()
 
 

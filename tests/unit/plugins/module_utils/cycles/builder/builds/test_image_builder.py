@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Container, Iterator
 from pathlib import Path
 
 import pytest
@@ -106,16 +107,16 @@ class FakeKernelLog(KernelLog):
         self.devices = devices
         self.closed = False
 
-    def lost_writes(self) -> dict[str, str]:
+    def lost_writes(self, known: Container[str] = ()) -> dict[str, str]:
         return dict.fromkeys(self.devices, "no space left on device")
 
     def close(self) -> None:
         self.closed = True
 
 
-def make(folder, monkeypatch, lost, **environment):
+def make(folder, monkeypatch, lost, used=lambda places: ["/dev/loop7"], **environment):
     """A build by the stand-in whose image is written through loop7; the kernel says what *lost* does."""
-    monkeypatch.setattr(image_builder_module, "loop_devices_below", lambda places: ["/dev/loop7"])
+    monkeypatch.setattr(image_builder_module, "loop_devices_below", used)
     log = FakeKernelLog(*lost)
     image_builder = ImageBuilder(
         Isolation(), environment={**os.environ, **environment}, pause=lambda seconds: None, kernel_log=lambda: log
@@ -138,6 +139,15 @@ def test_an_image_that_the_kernel_could_not_write_is_no_success(tmp_path, monkey
 
 def test_what_another_device_lost_is_no_matter_of_this_image(tmp_path, monkeypatch):
     made, files = make(tmp_path, monkeypatch, ["/dev/loop8", "/dev/sda"])
+    assert made.ok and files[-1].endswith(".raw.sha256")
+
+
+def test_what_was_lost_before_the_build_had_the_device_is_another_builds(tmp_path, monkeypatch):
+    """Two builds of a host: the loop device of the one that is ended is given to the other one at once."""
+    looks = iter([["/dev/loop7"]])
+    monkeypatch.setattr(FakeKernelLog, "lost_writes", lambda self, known: dict.fromkeys(next(looks, []), "I/O error"))
+    begun: Iterator[list[str]] = iter([[]])
+    made, files = make(tmp_path, monkeypatch, [], lambda places: next(begun, ["/dev/loop7"]))
     assert made.ok and files[-1].endswith(".raw.sha256")
 
 
