@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.ansible_run import ROOT, environment
 from tests.support.fixtures_zookeeper import eventually
-from tests.support.warm_python import WarmPython
+from tests.support.warm_python import WarmPython, write_client
 
 PROGRAM = """
 import os, sys
@@ -44,7 +44,7 @@ def ran(python: Path | str, folder: Path, text: str, *words: str) -> tuple[int, 
     return done.returncode, done.stdout, "".join(done.stderr.splitlines()[-1:])
 
 
-@pytest.mark.parametrize("end", ["", "sys.exit(3)", "sys.exit('what is wrong')", "1 / 0"])
+@pytest.mark.parametrize("end", ["", "sys.argv = []", "sys.exit(3)", "sys.exit('what is wrong')", "1 / 0"])
 def test_a_program_is_run_as_by_the_real_one(warm, tmp_path, end):
     text = PROGRAM + end
     assert ran(warm.path, tmp_path, text) == ran(sys.executable, tmp_path, text)
@@ -57,6 +57,11 @@ def test_a_program_that_is_killed_says_so(warm, tmp_path):
     text = "import os; os.kill(os.getpid(), {})"
     for number in (signal.SIGTERM, signal.SIGKILL):
         assert ran(warm.path, tmp_path, text.format(int(number)))[0] == -number
+
+
+def test_without_the_server_it_is_the_real_one(tmp_path):
+    write_client(tmp_path / "python3", str(tmp_path / "none"), command=None, real=[sys.executable])
+    assert ran(tmp_path / "python3", tmp_path, PROGRAM) == ran(sys.executable, tmp_path, PROGRAM)
 
 
 ASLEEP = """

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 import uuid
 from collections.abc import Callable, Mapping
@@ -28,13 +29,14 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.co
     BuildOptions,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.stop import Stop
-from tests.support.ansible_run import BIN, ROOT, ModuleProcess, Ran
+from tests.support.ansible_run import ROOT, ModuleProcess, Ran
 from tests.support.fixtures_zookeeper import bare_client, end, eventually
 from tests.support.tiny_rootfs import make_rootfs
 from tests.support.zookeeper_server import HOST, ZooKeeperServer
 
 FAKE = ROOT / "tests" / "support" / "fake_dib.sh"
 ELEMENTS = ROOT / "tests" / "elements"
+WARM = ROOT / "tests" / "support" / "warm_dib.py"
 ROOTFS = ROOT / ".build" / "tiny-rootfs.tar"
 OWN_FILES = ("builder_id.txt", "tree_id.txt")
 PLAIN = Isolation(NONE)
@@ -56,7 +58,7 @@ def real_image(name: str = "tiny", *elements: str, **options: Any) -> dict[str, 
         "name": name,
         "elements": ["tiny", *elements],
         "release": "one",
-        "dib-cmd": f"{BIN}/disk-image-create -n",
+        "dib-cmd": f"{sys.executable} {WARM} -n",
         "env-vars": {"TINY_ROOTFS": str(make_rootfs(ROOTFS)), "DIB_JOURNAL_SIZE": "4", **more},
         **keys,
     }

@@ -30,7 +30,10 @@ if {unless}:
     os.execv({real[0]!r}, [*{real!r}, *sys.argv[1:]])
 import _signal, _socket, marshal
 me = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
-me.connect({address!r})
+try:
+    me.connect({place})
+except OSError:
+    os.execv({real[0]!r}, [*{real!r}, *sys.argv[1:]])
 mask = os.umask(0)
 os.umask(mask)
 text = marshal.dumps([{command!r}, sys.argv[1:], os.getcwd(), environment, mask])
@@ -48,19 +51,27 @@ if code < 0:
     os.kill(os.getpid(), -code)
 os._exit(code)
 """
-"""It imports nothing that is a file: the modules of ``socket`` and ``json`` would double what it costs."""
+"""It imports nothing that is a file: the modules of ``socket`` and ``json`` would double what it costs.
+Where the server was killed with what it belonged to, the real program is run."""
+ADDRESS = "WARM_SERVER"
+"""The variable that has the address of a server in hexadecimal digits, for clients that are not written for one."""
+
+OPTIONS = 'sys.argv[1:] and sys.argv[1].startswith("-")'
+"""An interpreter with options does what a server does not know."""
 
 
 def write_client(
-    path: Path, address: str, *, command: str | None, real: Sequence[str | Path], unless: str = "False"
+    path: Path, address: str | None, *, command: str | None, real: Sequence[str | Path], unless: str = "False"
 ) -> None:
     """Write a program that has a server do what it is asked for, and passes signals on.
 
+    :param address: None for the one that the environment has as :data:`ADDRESS`.
     :param command: the name of a command of Ansible; None for an interpreter.
     :param real: what is run *unless* the server can, which is an expression with ``environment`` and ``sys``.
     """
     words = [*map(str, real)]
-    text = CLIENT.format(python=sys.executable, address=address, command=command, real=words, unless=unless)
+    place = f"bytes.fromhex(environment.get({ADDRESS!r}, ''))" if address is None else repr(address)
+    text = CLIENT.format(python=sys.executable, place=place, command=command, real=words, unless=unless)
     path.write_text(text, encoding="utf-8")
     path.chmod(0o755)
 
@@ -116,7 +127,7 @@ class WarmPython:
             *(self.path, self._server.address),
             command=None,
             real=[sys.executable],
-            unless='sys.argv[1:] and sys.argv[1].startswith("-")',
+            unless=OPTIONS,
         )
 
     def __enter__(self) -> Self:

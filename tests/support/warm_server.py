@@ -14,10 +14,10 @@ import atexit
 import contextlib
 import gc
 import importlib
+import io
 import marshal
 import os
 import random
-import runpy
 import select
 import signal
 import socket
@@ -26,7 +26,6 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
-from types import CodeType
 from typing import NoReturn
 
 LONGEST = 1 << 17
@@ -44,23 +43,21 @@ def preload(modules: list[str]) -> None:
     gc.freeze()
 
 
-def program(words: list[str]) -> tuple[CodeType | None, list[str]]:
-    """What standard input has when no words are given, as Ansible does with pipelining; None for a file."""
-    if words:
-        return None, words
-    # It names no file, as in an interpreter that reads its program from there.
-    return compile(sys.stdin.read(), "<stdin>", "exec"), [""]
-
-
 def run_program(words: list[str]) -> None:
-    """Do what the interpreter does with *words*."""
-    code, sys.argv = program(words)
-    if code is None:
+    """Do what the interpreter does with *words*: it runs a file, or without any what standard input has.
+
+    The latter is what Ansible does with pipelining.
+    """
+    main = sys.modules["__main__"] = type(sys)("__main__")
+    sys.argv = words or [""]
+    if words:
+        main.__file__ = words[0]
         sys.path.insert(0, os.path.dirname(os.path.realpath(words[0])))
-        runpy.run_path(words[0], run_name="__main__")
+        with open(words[0], "rb") as file:
+            code = compile(file.read(), words[0], "exec")
     else:
-        main = sys.modules["__main__"] = type(sys)("__main__")
-        exec(code, main.__dict__)
+        code = compile(sys.stdin.read(), "<stdin>", "exec")
+    exec(code, main.__dict__)
 
 
 def run_command(name: str, words: list[str]) -> None:
@@ -119,9 +116,11 @@ class Server:
     """Forks a process for each client, and tells the client its process id and, later, how it has ended.
 
     A client that is killed takes its process with it.
+
+    :param end: can be read when the server is no longer needed.
     """
 
-    def __init__(self, listening: socket.socket, end: socket.socket, python: str) -> None:
+    def __init__(self, listening: socket.socket, end: socket.socket | io.FileIO, python: str) -> None:
         self._listening = listening
         self._end = end
         self._python = python
@@ -131,9 +130,14 @@ class Server:
         """The client of each, by the number of a file that can be read as soon as the process has ended."""
 
     def serve(self) -> None:
-        """Answer until the other side of *end* is closed."""
+        """Answer until *end* can be read."""
         while True:
-            files: list[socket.socket | int] = [self._end, self._listening, *self._processes, *self._clients]
+            files: list[socket.socket | io.FileIO | int] = [
+                self._end,
+                self._listening,
+                *self._processes,
+                *self._clients,
+            ]
             ready = select.select(files, [], [])[0]
             if self._end in ready:
                 return
@@ -142,7 +146,7 @@ class Server:
                     self._clients[self._listening.accept()[0]] = 0
                 elif isinstance(file, int):
                     self._ended(file)
-                elif file in self._clients:
+                elif isinstance(file, socket.socket) and file in self._clients:
                     self._said(file)
 
     def _said(self, client: socket.socket) -> None:

@@ -50,7 +50,8 @@ def test_three_formats(site):
             digits = path.with_name(f"{path.name}.{algorithm}").read_text().split()[0]
             assert digits == hashlib.new(algorithm, data).hexdigest()
         assert info(path)["format"] == format_
-        assert report["sizes"][ending] == path.stat().st_blocks * 512
+        # When it writes a file out at last, the file system may need one more block for the places of the others.
+        assert path.stat().st_blocks * 512 - report["sizes"][ending] in (0, 4096)
     assert info(f"{base}.qcow2")["format-specific"]["data"]["compat"] == "0.10"
     sizes = {ending: info(f"{base}.{ending}")["virtual-size"] for ending in ("qcow2", "raw", "vhd")}
     assert sizes["qcow2"] == sizes["raw"] == sizes["vhd"]
