@@ -20,7 +20,7 @@ from typing import Any
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.proc import Process, variable
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop import processes
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.service import loop_id
-from tests.support.ansible_run import COLLECTIONS, environment
+from tests.support.ansible_run import BIN, COLLECTIONS, environment, warm_ansible
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.other_user import OtherUser
 
@@ -38,12 +38,28 @@ def toml(tables: Mapping[str, Mapping[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def forking_programs(folder: Path) -> Path:
+    """A folder with an ansible-playbook that takes a forking interpreter for its own, which it gives to its modules."""
+    made = folder / "programs"
+    made.mkdir(exist_ok=True)
+    (made / "ansible-runner").symlink_to(BIN / "ansible-runner")
+    playbook = made / "ansible-playbook"
+    playbook.write_text(
+        f"#!{sys.executable}\nimport sys\nsys.executable = {str(warm_ansible().python)!r}\n"
+        "from ansible.cli.playbook import main\nsys.exit(main())\n"
+    )
+    playbook.chmod(0o755)
+    return made
+
+
 class LoopProcess:
     """``with LoopProcess(folder, {"playbook": …}, variables) as loop:``
 
     :param loop: the table ``loop``, beyond what every test needs.
     :param humble: run without any of root's capabilities, as an ordinary user does, whoever runs the tests.
     :param user: run as another user, with its umask; the folder must be that user's.
+    :param forked: the module of a cycle is forked (:mod:`tests.support.warm_python`). A process of the cycle stands for
+        it, which passes on only the signals that end it.
     :ivar words: what systemd was told so far.
     """
 
@@ -56,6 +72,7 @@ class LoopProcess:
         humble: bool = False,
         user: OtherUser | None = None,
         more: Mapping[str, str] | None = None,
+        forked: bool = False,
     ) -> None:
         self.folder = folder
         self.state = folder / "loop-state"
@@ -65,8 +82,16 @@ class LoopProcess:
         self._wrap = HUMBLE if humble and os.geteuid() == 0 else ()
         self._user = user.as_process() if user is not None else {}
         self._more = dict(more or {})
+        programs = {"programs": str(forking_programs(folder))} if forked else {}
         self._tables = {
-            "loop": {"name": "launcher", "playbook": "x", "prefix": "launcher", "state_dir": str(self.state), **loop},
+            "loop": {
+                "name": "launcher",
+                "playbook": "x",
+                "prefix": "launcher",
+                "state_dir": str(self.state),
+                **programs,
+                **loop,
+            },
             "variables": dict(variables),
         }
         self.configure()

@@ -27,6 +27,7 @@ def loop_of(
     site: Site,
     *,
     humble: bool = False,
+    forked: bool = False,
     more: dict[str, str] | None = None,
     variables: dict[str, str] | None = None,
     **changes: object,
@@ -34,7 +35,7 @@ def loop_of(
     """The launcher's loop on a test's site."""
     known = {"nodepool_config": str(site.config), "nodepool_clouds_config": str(site.clouds_yaml)}
     table = {"playbook": "stackci.nodepool.launcher", "duration": 600, **changes}
-    return LoopProcess(site.folder, table, {**known, **(variables or {})}, humble=humble, more=more)
+    return LoopProcess(site.folder, table, {**known, **(variables or {})}, humble=humble, forked=forked, more=more)
 
 
 def served(site: Site, seconds: float = 30.0) -> None:
@@ -45,7 +46,7 @@ def served(site: Site, seconds: float = 30.0) -> None:
 @pytest.mark.long
 def test_cycles_follow_each_other_and_requests_are_served_meanwhile(site: Site):
     site.configure()
-    with loop_of(site, duration=3) as loop:
+    with loop_of(site, forked=True, duration=3) as loop:
         first = loop.wait_serving()
         served(site)
         second = loop.wait_serving(after=first)
@@ -117,7 +118,7 @@ def test_a_cycle_that_hangs_is_ended_and_the_next_goes_on(site: Site):
 def test_sigterm_ends_all_in_good_order_and_what_boots_is_left_to_the_next(site: Site):
     site.configure()
     site.cloud.settings(boot=1000.0)
-    with loop_of(site) as loop:
+    with loop_of(site, forked=True) as loop:
         loop.wait_serving()
         request = site.requestor.ask("small")
         eventually(site.cloud.servers)
@@ -146,7 +147,7 @@ def test_a_loop_that_was_killed_leaves_nothing_and_the_next_one_serves(site: Sit
 
 def test_systemd_hears_of_it_a_second_loop_goes_away_and_sighup_takes_new_settings_without_a_gap(site: Site):
     site.configure()
-    with loop_of(site) as loop:
+    with loop_of(site, forked=True) as loop:
         first = loop.wait_serving()
         eventually(lambda: "READY=1" in loop.heard())
         eventually(lambda: loop.heard().count("WATCHDOG=1") >= 3)
@@ -177,7 +178,7 @@ def test_a_broken_configuration_is_told_and_the_service_waits_for_its_repair(sit
     site.configure()
     text = site.config.read_text("utf-8")
     site.config.write_text(text.replace('"labels"', '"lables"', 1), encoding="utf-8")
-    with loop_of(site, longest_pause=2) as loop:
+    with loop_of(site, forked=True, longest_pause=2) as loop:
         line = eventually(lambda: next((line for line in loop.lines() if line.startswith("cycle 1 ")), ""), UP_SECONDS)
         assert line.startswith("cycle 1 failed") and "is not defined at the top" in line
         eventually(lambda: "READY=1" in loop.heard())
@@ -216,7 +217,7 @@ def test_why_a_node_failed_is_in_the_journal_alone(site: Site):
     """What a cycle says is there in full, with its priority, and the line of the cycle names what failed and waits."""
     site.configure(provider("one", launch_retries=1))
     site.cloud.fault("POST /servers", "error", seconds=0.1, message=BROKEN)
-    with loop_of(site, more={"JOURNAL_STREAM": "8:1"}) as loop:
+    with loop_of(site, forked=True, more={"JOURNAL_STREAM": "8:1"}) as loop:
         number = loop.wait_serving()
         request = site.requestor.ask("small")
         site.requestor.wait_for(request, "failed", seconds=60.0)
@@ -233,7 +234,7 @@ def test_why_a_node_failed_is_in_the_journal_alone(site: Site):
 
 def test_as_json_every_line_is_an_object_that_names_request_node_and_event(site: Site):
     site.configure()
-    with loop_of(site, log_format="json") as loop:
+    with loop_of(site, forked=True, log_format="json") as loop:
         number = loop.wait_serving()
         request = site.requestor.ask("small")
         node = site.requestor.wait_for(request)["nodes"][0]

@@ -20,9 +20,11 @@ pytestmark = pytest.mark.timeout(240)
 
 
 def loop_of(site: Site, **changes: object) -> LoopProcess:
-    """The launcher's loop on a test's site."""
+    """The launcher's loop on a test's site; what its processes are is for other tests."""
     known = {"nodepool_config": str(site.config), "nodepool_clouds_config": str(site.clouds_yaml)}
-    return LoopProcess(site.folder, {"playbook": "stackci.nodepool.launcher", "duration": 600, **changes}, known)
+    return LoopProcess(
+        site.folder, {"playbook": "stackci.nodepool.launcher", "duration": 600, **changes}, known, forked=True
+    )
 
 
 def test_a_loop_that_is_stopped_and_started_keeps_nodes_in_use_and_spares(site: Site):
