@@ -70,15 +70,16 @@ def bare_client(server: ZooKeeperServer, chroot: str = "", *, timeout: float = 1
 
     :param timeout: seconds without the server after which the session ends; kazoo looks for it twice a second.
     """
-    client = KazooClient(server.hosts)
-    client.start(10)
-    client.ensure_path(chroot or "/")
     if not chroot:
+        client = KazooClient(server.hosts)
+        client.start(10)
         return client
-    end(client)
     retry = {"max_tries": -1, "delay": 0.1, "max_delay": 0.5}
-    client = KazooClient(server.hosts + chroot, timeout=timeout, connection_retry=retry)
+    client = KazooClient(server.hosts, timeout=timeout, connection_retry=retry)
     client.start(10)
+    client.ensure_path(chroot)
+    # From here on, as if it had been in the address: that would need another session.
+    client.chroot = chroot
     return client
 
 
@@ -93,13 +94,17 @@ def eventually(check: Callable[[], Any], seconds: float = 15.0) -> Any:
 
     :raises AssertionError: when that takes longer than what is :func:`allowed` for *seconds*.
     """
-    began = time.monotonic()
+    began = looking = time.monotonic()
     while not (result := check()):
-        waited = time.monotonic() - began
+        now = time.monotonic()
+        waited, looked = now - began, now - looking
         if waited > seconds and waited > allowed(seconds):
             raise AssertionError(f"not within {waited:.1f} s ({seconds:g} s at rest); last answer: {result!r}")
-        # Looking costs time that what is waited for needs: the longer it takes, the less it matters when it is seen.
-        time.sleep(min(max(waited / 10, 0.005), 0.05))
+        # Looking costs time that what is waited for needs: the longer it takes, the less it matters when it is seen,
+        # and who runs a program to look leaves it more time than that takes.
+        pause = min(max(waited / 10, 0.005), 0.05)
+        time.sleep(min(3 * looked, 1.0) if looked > 0.1 else pause)
+        looking = time.monotonic()
     return result
 
 

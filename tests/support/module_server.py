@@ -26,6 +26,7 @@ from typing import Any
 
 from tests.support.ansible_run import MODULES, ROOT
 from tests.support.warm_ansible import WHEN_NEEDED
+from tests.support.warm_server import end_as_program
 
 LONGEST_REQUEST = 1 << 17
 
@@ -110,7 +111,7 @@ def main() -> None:
     preload()
     requests, end = (socket.socket(fileno=int(number)) for number in sys.argv[1:])
     if wanted := Server(requests, end).serve():
-        run(**wanted)
+        end_as_program(lambda: run(**wanted))
 
 
 if __name__ == "__main__":

@@ -86,6 +86,23 @@ def status_of(work: Callable[[], None]) -> int:
     return 0
 
 
+def end_as_program(work: Callable[[], None]) -> NoReturn:
+    """Run something, and end as a program does, but leave to the kernel what was imported before the fork.
+
+    Python would free it object by object, and the kernel copy each page of it before.
+    """
+    status = status_of(work)
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    # A reader may have gone; Python would complain of it in the same way.
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:
+        status = 120
+    os._exit(status & 0xFF)
+
+
 def be_asked(text: bytes, files: list[int], python: str) -> NoReturn:
     """In the process that was forked: do what a client asks for with its standard files, and end as it would."""
     for number, file in enumerate(files):
@@ -100,16 +117,7 @@ def be_asked(text: bytes, files: list[int], python: str) -> NoReturn:
     time.tzset()
     sys.executable = python
     random.seed()
-    status = status_of(lambda: run_command(command, words) if command else run_program(words))
-    threading._shutdown()  # type: ignore[attr-defined]
-    atexit._run_exitfuncs()
-    # A reader may have gone; Python would complain of it in the same way.
-    try:
-        sys.stdout.flush()
-        sys.stderr.flush()
-    except OSError:
-        status = 120
-    os._exit(status & 0xFF)
+    end_as_program(lambda: run_command(command, words) if command else run_program(words))
 
 
 class Server:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
@@ -189,17 +190,13 @@ def load_cloud_entry(
     """
     library.require()
     mask_logs()
-    path = _readable_file(provider, clouds_config)
+    path, text = _readable_file(provider, clouds_config)
     where = f"entry {cloud!r} in {path}"
     config = None
-    _check_secrets(provider)
+    secrets = _check_secrets(provider)
     try:
-        config = library.sdk_config.OpenStackConfig(
-            config_files=[path],
-            secure_files=_from_here(library.sdk_config.SECURE_FILES),
-            vendor_files=_from_here(library.sdk_config.VENDOR_FILES),
-            load_envvars=clouds_config is None,
-        )
+        variables = _variables() if clouds_config is None else None
+        config = _sdk_config(path, text, secrets, os.environ.get(HERE, ""), variables)
         names = sorted(config.get_cloud_names())
         if cloud not in names:
             raise CloudAuthError(
@@ -254,8 +251,35 @@ def _from_here(paths: Iterable[str]) -> list[str]:
     return [os.path.join(here, os.path.basename(path)) if os.path.dirname(path) == first else path for path in paths]
 
 
-def _readable_file(provider: str, clouds_config: str | None) -> str:
-    """Return the first candidate that exists. The SDK would skip a broken file without an error.
+def _variables() -> tuple[tuple[str, str], ...]:
+    """Return the variables of the environment that the SDK reads."""
+    return tuple(sorted((name, value) for name, value in os.environ.items() if name.startswith("OS_")))
+
+
+@functools.lru_cache(maxsize=1)
+def _sdk_config(path: str, text: str, secrets: str, here: str, variables: tuple[tuple[str, str], ...] | None) -> Any:
+    """Return the SDK's view of the files: one object for all providers, because the SDK reads all entries each time.
+
+    :param path: the file, which has *text*.
+    :param secrets: the text of the secure.yaml.
+    :param here: the folder in place of the working directory.
+    :param variables: those that the SDK is to use; None for none.
+    """
+    return library.sdk_config.OpenStackConfig(
+        config_files=[path],
+        secure_files=_from_here(library.sdk_config.SECURE_FILES),
+        vendor_files=_from_here(library.sdk_config.VENDOR_FILES),
+        load_envvars=variables is not None,
+    )
+
+
+def _parsed(text: str) -> Any:
+    """Return the document in a YAML text; libyaml reads it nine times as fast as Python does."""
+    return library.yaml.load(text, Loader=getattr(library.yaml, "CSafeLoader", library.yaml.SafeLoader))
+
+
+def _readable_file(provider: str, clouds_config: str | None) -> tuple[str, str]:
+    """Return the first candidate that exists, and its text. The SDK would skip a broken file without an error.
 
     :raises CloudAuthError: none exists, or the first one cannot be read or parsed.
     """
@@ -265,7 +289,7 @@ def _readable_file(provider: str, clouds_config: str | None) -> str:
             continue
         try:
             text = read_text(path, lambda _seconds: None)
-            document = None if is_encrypted(text) else library.yaml.safe_load(text)
+            document = None if is_encrypted(text) else _parsed(text)
         except ConfigError as problem:
             raise CloudAuthError(f"provider {provider}: {problem}", provider=provider) from problem
         except library.yaml.YAMLError as problem:
@@ -274,7 +298,7 @@ def _readable_file(provider: str, clouds_config: str | None) -> str:
                 raise CloudAuthError(f"provider {provider}: {path} {ENCRYPTED}", provider=provider) from problem
         else:
             if isinstance(document, dict) and isinstance(document.get("clouds"), dict):
-                return path
+                return path, text
             if is_encrypted(text):
                 raise CloudAuthError(f"provider {provider}: {path} {ENCRYPTED}", provider=provider)
             why = "has no 'clouds' mapping"
@@ -289,8 +313,10 @@ def _readable_file(provider: str, clouds_config: str | None) -> str:
     )
 
 
-def _check_secrets(provider: str) -> None:
-    """Read the first secure.yaml that exists. The SDK would skip a broken one, and log in without its passwords.
+def _check_secrets(provider: str) -> str:
+    """Return the text of the first secure.yaml that exists; "" for none.
+
+    The SDK would skip a broken one, and log in without its passwords.
 
     :raises CloudAuthError: it is encrypted, or no YAML. One that cannot be read is left out, as by the SDK.
     """
@@ -302,12 +328,13 @@ def _check_secrets(provider: str) -> None:
         if is_encrypted(text):
             raise CloudAuthError(f"provider {provider}: {path} {ENCRYPTED}", provider=provider)
         try:
-            library.yaml.safe_load(text)
+            _parsed(text)
         except library.yaml.YAMLError as problem:
             raise CloudAuthError(
                 f"provider {provider}: {path} {_no_yaml(problem)}: correct the file", provider=provider
             ) from problem
-        return
+        return text
+    return ""
 
 
 def _no_yaml(problem: Exception) -> str:

@@ -67,6 +67,44 @@ def test_the_entry_says_how_to_talk_to_servers(path: Path) -> None:
     assert not load_cloud_entry("p", "west", None, str(path)).roles.floating_ips
 
 
+def test_the_sdk_reads_the_files_once_for_all_entries_and_again_after_a_change(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[object] = []
+
+    class Counted(library.sdk_config.OpenStackConfig):
+        def __init__(self, **options: object) -> None:
+            read.append(options["config_files"])
+            super().__init__(**options)
+
+    secure = tmp_path / "secure.yaml"
+    monkeypatch.setattr(library.sdk_config, "OpenStackConfig", Counted)
+    monkeypatch.setattr(library.sdk_config, "SECURE_FILES", [str(secure)])
+
+    def passwords() -> list[str]:
+        entries = [load_cloud_entry("p", name, None, str(path)) for name in ("east", "west", "two")]
+        return [entry.region.config["auth"]["password"] for entry in entries]
+
+    assert passwords() == ["sesame-42-open"] * 3
+    assert len(read) == 1
+    path.write_text(ENTRY.replace("42", "43"), encoding="utf-8")
+    assert passwords() == ["sesame-43-open"] * 3
+    assert len(read) == 2
+    secure.write_text("clouds: {west: {auth: {password: of-west}}}", encoding="utf-8")
+    assert passwords() == ["sesame-43-open", "of-west", "sesame-43-open"]
+    assert len(read) == 3
+
+
+def test_another_environment_is_another_reading(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(path))
+    monkeypatch.setenv("OS_CLOUD_NAME", "of-variables")
+    for name in ("AUTH_URL", "USERNAME", "PROJECT_NAME"):
+        monkeypatch.setenv(f"OS_{name}", "http://keystone.invalid/v3")
+    for password in ("sesame", "barley"):
+        monkeypatch.setenv("OS_PASSWORD", password)
+        assert load_cloud_entry("p", "of-variables", None).region.config["auth"]["password"] == password
+
+
 def test_the_providers_region_wins(path: Path) -> None:
     assert load_cloud_entry("p", "two", "RegionTwo", str(path)).region.get_region_name() == "RegionTwo"
     assert load_cloud_entry("p", "two", None, str(path)).region.get_region_name() == "RegionOne"
