@@ -71,7 +71,7 @@ class Crowd:
         """Look at the request now and then until something comes of it."""
         if request_id not in self.open:
             return
-        request = self.world.store.requests.read(request_id)
+        request = self.world.look_at(request_id)
         if request is None:
             self.open.discard(request_id)
         elif request.state == RequestState.FULFILLED:

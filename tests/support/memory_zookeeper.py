@@ -110,6 +110,11 @@ class MemoryZooKeeper:
         self._owners += 1
         return self._owners
 
+    def written(self, path: str) -> int | None:
+        """The transaction that wrote a znode last; None when there is no such znode."""
+        znode = self.znodes.get(path)
+        return None if znode is None else znode.mzxid
+
     def stat(self, path: str) -> Stat:
         """Of a znode that exists."""
         znode = self.znodes[path]
@@ -286,6 +291,11 @@ class MemorySession(Session):
         self.log: list[tuple[str, str]] = []
         self.under_way: list[str] = []
         """The paths of changes that this session does not know of yet."""
+
+    @property
+    def answers(self) -> bool:
+        """True when nothing that it reads can fail, or is noticed by anybody."""
+        return self.state == CONNECTED and not self.killed and self.before is None and self.after is None
 
     def open(self, *, watch: bool = True, mutable: bool | None = None, **what: Iterable[str]) -> None:
         """Connect; all of the tree is there, whatever *what* names."""

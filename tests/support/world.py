@@ -24,6 +24,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_fi
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.ssh import ScanJob
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.statsd import Sink
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.locks import Held
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.request_records import Requests
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.cycle_options import DEADLINE
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.tree_identity import site_of
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.context.account import Account
@@ -246,6 +247,9 @@ class World:
         self.handed_out: dict[str, str] = {}
         self._habits: dict[str, Habit] = {}
         self._held: dict[str, Held] = {}
+        self._seen: dict[str, tuple[int | None, NodeRequest | None]] = {}
+        self._failures = 0
+        """How many fibers had failed when none of them was a cycle's."""
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
@@ -363,9 +367,20 @@ class World:
             self._habits[request.id] = habit
         return request.id
 
+    def look_at(self, request_id: str) -> NodeRequest | None:
+        """What a fresh read of a request returns, not to be changed; None when it is gone.
+
+        Tests look after each step of the agenda, so only what has been written since is read anew.
+        """
+        written = self.keeper.written(f"{Requests.ROOT}/{request_id}")
+        seen = self._seen.get(request_id)
+        if seen is None or seen[0] != written or not self.store.session.answers:
+            seen = self._seen[request_id] = written, self.store.requests.read(request_id)
+        return seen[1]
+
     def state(self, request_id: str) -> str | None:
         """The state of a request; None when it is gone."""
-        request = self.store.requests.read(request_id)
+        request = self.look_at(request_id)
         return request.state if request else None
 
     def nodes(self, *states: str) -> list[Node]:
@@ -409,7 +424,12 @@ class World:
     # -- inside --------------------------------------------------------------------------------------------------
 
     def _broken(self) -> BaseException | None:
-        return next((cycle.fiber.error for cycle in self.cycles if cycle.fiber.error is not None), None)
+        if self.agenda.failures == self._failures:  # asked after each step of the agenda
+            return None
+        found = next((cycle.fiber.error for cycle in self.cycles if cycle.fiber.error is not None), None)
+        if found is None:
+            self._failures = self.agenda.failures
+        return found
 
     def _look(self, path: str) -> None:
         request_id = path.rpartition("/")[2]
