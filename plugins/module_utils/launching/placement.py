@@ -67,6 +67,8 @@ class _Placement:
         self._silent: dict[tuple[str, ...], tuple[PoolReason, ...]] = {}
         self._queues: dict[Hashable, list[_Obstacle]] = {}
         """Kind of request → the obstacles for which requests of this kind wait."""
+        self._answers: dict[Hashable, Wait] = {}
+        """Kind of request → what the last one waits for, if the next one may wait for the same."""
         self._waiting: list[tuple[OpenRequest, PoolState]] = []
         self._all_pools = snapshot.all_pools
 
@@ -91,9 +93,14 @@ class _Placement:
         queue = self._queues.get(kind)
         if queue is not None:
             # Room only shrinks while a plan is made: when one request of a kind waits, the later ones wait, too.
-            for obstacle in queue:
-                self._look_again(request, obstacle)
-            return self._wait(request, sorted(queue, key=lambda obstacle: obstacle.rank))
+            changes = [self._look_again(request, obstacle) for obstacle in queue]
+            answer = self._answers.get(kind)
+            if answer is None or any(changes):
+                answer = self._wait(request, sorted(queue, key=lambda obstacle: obstacle.rank))
+                self._answers.pop(kind, None)
+                if not any(_takes_room(obstacle.reason) for obstacle in queue):
+                    self._answers[kind] = answer
+            return Wait(request.id, answer.reason, answer.pools)
         undecided = [pool for pool in self._snapshot.pools if pool.id not in request.declined_by]
         verdicts = {pool.id: self._never(pool, request) for pool in undecided}
         able = [pool for pool in undecided if verdicts[pool.id] is None]
@@ -130,13 +137,15 @@ class _Placement:
     def _stamp(self, request: OpenRequest, option: Option) -> tuple[int, int]:
         return self._rooms.stamp(option.pool, request.tenant)
 
-    def _look_again(self, request: OpenRequest, obstacle: _Obstacle) -> None:
-        """Update the reason and the rank of an obstacle."""
+    def _look_again(self, request: OpenRequest, obstacle: _Obstacle) -> bool:
+        """Update the reason and the rank of an obstacle; return False when nothing can have changed."""
         stamp = self._stamp(request, obstacle.option)
-        if stamp != obstacle.stamp:
-            obstacle.stamp = stamp
-            obstacle.reason = self._hindrance(request, obstacle.option) or obstacle.reason
-            obstacle.rank = rank(obstacle.option, self._rooms, request.tried)
+        if stamp == obstacle.stamp:
+            return False
+        obstacle.stamp = stamp
+        obstacle.reason = self._hindrance(request, obstacle.option) or obstacle.reason
+        obstacle.rank = rank(obstacle.option, self._rooms, request.tried)
+        return True
 
     def _never(self, pool: PoolState, request: OpenRequest) -> Reason | None:
         """Return why the pool can never serve the request. Cached by labels: many requests have the same ones."""
@@ -274,6 +283,11 @@ def _is_for_room(reason: Reason) -> bool:
     """True for a reason that nodes which are given back end; to keep room would not help against a narrow freeze."""
     frozen = reason.code == reasons.FROZEN and not is_narrow(str(reason.figures["resource"]))
     return frozen or reason.code == reasons.NO_ROOM
+
+
+def _takes_room(reason: Reason) -> bool:
+    """True for a reason for which each request that waits reserves more: the next one waits for something else."""
+    return _is_for_room(reason) or reason.code == reasons.TENANT_LIMIT
 
 
 def _lack(reason: Reason) -> float:

@@ -288,7 +288,7 @@ class Document:
         changed = document is not written
         for key, read in cls.KEYS.items():
             value = read(document[key]) if key in document else cls.ABSENT.get(key)
-            setattr(made, key, copied(value))
+            setattr(made, key, copied(value) if isinstance(value, (dict, list)) else value)
             changed = changed or (value.__class__ is float and value in _FAR)
         made.written = made._changed_values(written, document) if changed else None
         made.extra = {k: v for k, v in written.items() if k not in cls.KEYS and k not in cls.FORGOTTEN}

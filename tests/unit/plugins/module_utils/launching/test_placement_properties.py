@@ -25,6 +25,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.snapsho
     SpareNeed,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model import reasons
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.reasons import Reason
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import Limits, Resources, total
 from tests.support.effort import examples
 from tests.support.snapshots import Room, launched, need_of, snapshots
@@ -403,6 +404,17 @@ def test_five_hundred_that_wait_cost_little():
         plan = place(snapshot)
     assert len(plan.wait) == 500
     assert len(looks) <= 2 * 500 + 10
+
+
+def test_what_many_of_a_kind_wait_for_is_put_together_once_or_twice():
+    """The pool is blocked: nothing that one of them reserves changes it for the next one."""
+    snapshot = full_pools(2)
+    away = Reason(reasons.FACTS_UNREAD, {"where": "east/main"})
+    snapshot = replace(snapshot, pools=tuple(replace(pool, blocked=away) for pool in snapshot.pools))
+    with mock.patch.object(placement, "_by_pool", side_effect=placement._by_pool) as put_together:
+        plan = place(snapshot)
+    assert [wait.reason for wait in plan.wait] == [away] * 500
+    assert put_together.call_count <= 2
 
 
 def full_pools(number: int) -> Snapshot:
