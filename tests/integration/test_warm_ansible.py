@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -97,3 +98,31 @@ def test_one_that_takes_too_long_is_killed(warm: WarmAnsible, tmp_path: Path) ->
     words = play(tmp_path, [{"name": "Wait", "ansible.builtin.pause": {"seconds": 60}}])
     with pytest.raises(subprocess.TimeoutExpired):
         warm.run(words, tmp_path, environment(tmp_path), 2)
+
+
+def succeed(warm: WarmAnsible, folder: Path, task: dict[str, Any]) -> None:
+    """Run one task, by the real interpreter."""
+    task = {**task, "vars": {"ansible_python_interpreter": sys.executable}}
+    done = warm.run(play(folder, [task]), folder, environment(folder), 90)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_modules_are_packed_once_and_anew_where_a_test_has_its_own(warm: WarmAnsible, tmp_path: Path) -> None:
+    ping = {"name": "Ansible's", "ansible.builtin.ping": {"data": "{{ given }}"}}
+    shared = Path(warm.addresses[1]).with_name("shared")
+    succeed(warm, tmp_path, ping)
+    (file,) = shared.glob("*/packed/ansible.modules.ping-*none")
+    made = file.stat()
+    templates = set(shared.glob("*/templates/*"))
+    succeed(warm, tmp_path, ping)
+    assert (file.stat().st_ino, file.stat().st_mtime_ns) == (made.st_ino, made.st_mtime_ns)
+    assert set(shared.glob("*/templates/*")) == templates != set()
+
+    (tmp_path / "library").mkdir()
+    for text in ("first", "second"):
+        lines = ["from ansible.module_utils.basic import AnsibleModule", f"AnsibleModule({{}}).exit_json(msg='{text}')"]
+        (tmp_path / "library" / "mine.py").write_text("\n".join(lines))
+        succeed(
+            warm, tmp_path, {"name": "Mine", "mine": {}, "register": "said", "failed_when": f"said.msg != '{text}'"}
+        )
+    assert list(shared.glob("*/packed/*mine*")) == []

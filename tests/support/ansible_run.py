@@ -121,8 +121,8 @@ def play_of(module: str, options: Mapping[str, Any], *, check: bool = False, dif
 
 
 def sharing(folder: Path) -> dict[str, str]:
-    """The environment of commands that share the modules which Ansible packs, in *folder*."""
-    return {"ANSIBLE_CALLBACKS_ENABLED": "share_packed", "SHARE_PACKED": str(folder)}
+    """The environment of commands with collections of their own that share what Ansible makes of these, in *folder*."""
+    return {"SHARE_PACKED": str(folder)}
 
 
 def keeping(answer: Path) -> dict[str, str]:

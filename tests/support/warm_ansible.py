@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Ansible's commands, forked from a process that has imported them, as are the modules of the collection that they run.
 
-Importing is two thirds of what ``ansible-playbook`` costs, and most of what a module costs. All else is Ansible's own:
-it reads the playbook and its settings, finds the plugins, starts ``sh`` and an interpreter for each module.
+Importing is two thirds of what ``ansible-playbook`` costs, and most of what a module costs. Reading the documentation
+of its plugins, packing modules and compiling templates is most of what is left. All else is Ansible's own: it reads
+the playbook and its settings, finds the plugins, starts ``sh`` and an interpreter for each module.
 """
 
 from __future__ import annotations
@@ -35,6 +36,10 @@ LIBRARIES = (
     *(
         "ansible.plugins.test.core",
         "ansible.plugins.vars.host_group_vars",
+        "ansible.module_utils.urls",
+        "ansible.playbook.handler_task_include",
+        "configparser",
+        "http.cookiejar",
         "kazoo.client",
         "multiprocessing.popen_fork",
     ),

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import gc
+import hashlib
 import importlib
 import io
 import marshal
@@ -26,10 +28,19 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
-from typing import NoReturn
+from pathlib import Path
+from types import CodeType
+from typing import Any, NoReturn, cast
 
+ROOT = Path(__file__).resolve().parents[2]
 LONGEST = 1 << 17
 """Bytes of a request; the environment is most of it."""
+
+READ = ("action", "become", "cache", "callback", "connection", "inventory", "lookup", "shell", "strategy")
+"""Kinds of plugins that Ansible reads for most commands."""
+
+BESIDE = ("collections", "library", "module_utils")
+"""Folders in which Ansible finds modules, and what they import, when they are beside a playbook."""
 
 
 def preload(modules: list[str]) -> None:
@@ -39,8 +50,24 @@ def preload(modules: list[str]) -> None:
         if ".plugins.modules." in name:
             # Python warns when a program is run that has been imported.
             del sys.modules[name]
+    if "ansible.plugins.loader" in sys.modules:
+        read_plugins(Path(sys.modules["ansible"].__file__ or ""))
     gc.collect()
     gc.freeze()
+
+
+def read_plugins(ansible: Path) -> None:
+    """Have Ansible read what each command reads anew: the documentation of its plugins, and its redirections."""
+    loader = sys.modules["ansible.plugins.loader"]
+    for kind in READ:
+        for _plugin in getattr(loader, f"{kind}_loader").all(class_only=True):
+            pass
+    for kind in ("filter", "test"):
+        getattr(loader, f"{kind}_loader")._ensure_non_collection_wrappers()
+    finder: Any = sys.modules["ansible.utils.collection_loader._collection_finder"]
+    finder._meta_yml_to_dict = functools.cache(finder._meta_yml_to_dict)
+    text = (ansible.parent / "config" / "ansible_builtin_runtime.yml").read_bytes()
+    finder._meta_yml_to_dict(text, ("ansible.builtin", "runtime.yml"))
 
 
 def run_program(words: list[str]) -> None:
@@ -60,13 +87,70 @@ def run_program(words: list[str]) -> None:
     exec(code, main.__dict__)
 
 
-def run_command(name: str, words: list[str]) -> None:
-    """Do what a command of Ansible does that has been imported, in the environment of whoever asks."""
+def shared_by(words: list[str], folder: Path) -> Path | None:
+    """Where a command finds and leaves the modules that Ansible packs and the templates that it compiles.
+
+    It shares them with those that have the same collections, all in the checkout, for tests change others. Whoever does
+    not change others names a folder in SHARE_PACKED.
+    """
+    if named := os.environ.get("SHARE_PACKED"):
+        return Path(named)
+    beside = {Path.cwd(), *(Path.cwd().joinpath(word).parent for word in words if os.path.isfile(word))}
+    own = [path / name for path in beside for name in BESIDE if (path / name).exists()]
+    paths = [*map(Path, os.environ.get("ANSIBLE_COLLECTIONS_PATH", "/").split(":")), *own]
+    if "ANSIBLE_MODULE_UTILS" in os.environ or not all(path.resolve().is_relative_to(ROOT) for path in paths):
+        return None
+    return folder / hashlib.sha256("\n".join(map(str, paths)).encode()).hexdigest()
+
+
+def keep_packed(folder: Path, own: str) -> None:
+    """Have Ansible keep packed modules in a folder, not among its own files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    os.symlink(folder, os.path.join(own, "ansiballz_cache"))
+
+
+def keep_templates(folder: Path) -> None:
+    """Have Ansible keep compiled templates in a folder, as Jinja can for those that are files.
+
+    Each task of a play runs in a process of its own and compiles the templates anew, a third of what a task costs.
+    """
+    bits: Any = sys.modules["ansible._internal._templating._jinja_bits"]
+    kind = bits.AnsibleEnvironment
+    compiling: Callable[..., CodeType] = kind.compile
+
+    def compiled(self: Any, source: Any, *more: Any, **named: Any) -> CodeType:
+        if not isinstance(source, str) or more or named:
+            return compiling(self, source, *more, **named)
+        settings = [repr(getattr(self, setting)) for setting in bits._TEMPLATE_OVERRIDE_FIELD_NAMES]
+        escaping = bits._TemplateCompileContext.current(optional=True)
+        about = [str(source), settings, type(self).__name__, bool(escaping and escaping.escape_backslashes)]
+        path = folder / hashlib.sha256(repr(about).encode("utf-8", "surrogateescape")).hexdigest()
+        with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
+            return cast("CodeType", marshal.load(file))
+        code = compiling(self, source)
+        part = path.with_suffix(f".{os.getpid()}")
+        with part.open("wb") as written:
+            marshal.dump(code, written)
+        part.replace(path)
+        return code
+
+    folder.mkdir(parents=True, exist_ok=True)
+    kind.compile = compiled
+
+
+def run_command(name: str, words: list[str], shared: Path) -> None:
+    """Do what a command of Ansible does that has been imported, in the environment of whoever asks.
+
+    :param shared: a folder for what commands share.
+    """
     # It was imported in another environment; what depends on it is read anew, the folder for this process's files, too.
     constants = sys.modules["ansible.constants"]
     atexit.unregister(sys.modules["ansible.config.manager"].cleanup_tmp_file)
     for setting in constants.config.get_configuration_definitions():
         setattr(constants, setting, constants.config.get_config_value(setting, variables=vars(constants)))
+    if folder := shared_by(words, shared):
+        keep_packed(folder / "packed", constants.DEFAULT_LOCAL_TMP)
+        keep_templates(folder / "templates")
     sys.argv = [name, *words]
     sys.exit(sys.modules[f"ansible.cli.{name.removeprefix('ansible-')}"].main())
 
@@ -103,7 +187,7 @@ def end_as_program(work: Callable[[], None]) -> NoReturn:
     os._exit(status & 0xFF)
 
 
-def be_asked(text: bytes, files: list[int], python: str) -> NoReturn:
+def be_asked(text: bytes, files: list[int], python: str, shared: Path) -> NoReturn:
     """In the process that was forked: do what a client asks for with its standard files, and end as it would."""
     for number, file in enumerate(files):
         os.dup2(file, number)
@@ -117,7 +201,7 @@ def be_asked(text: bytes, files: list[int], python: str) -> NoReturn:
     time.tzset()
     sys.executable = python
     random.seed()
-    end_as_program(lambda: run_command(command, words) if command else run_program(words))
+    end_as_program(lambda: run_command(command, words, shared) if command else run_program(words))
 
 
 class Server:
@@ -132,6 +216,7 @@ class Server:
         self._listening = listening
         self._end = end
         self._python = python
+        self._shared = Path(listening.getsockname()).with_name("shared")
         self._clients: dict[socket.socket, int] = {}
         """The process of each; 0 before it has asked."""
         self._processes: dict[int, socket.socket] = {}
@@ -174,7 +259,7 @@ class Server:
         if not pid:
             for mine in (self._listening, self._end, *self._clients):
                 mine.close()
-            be_asked(text, files, self._python)
+            be_asked(text, files, self._python, self._shared)
         for number in files:
             os.close(number)
         # What it starts is killed with it.

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 
 from tests.support.ansible_run import COLLECTIONS, ROOT, command, environment, sharing
+from tests.support.awx import controller_collection
 from tests.support.awx.server import TOKEN, AwxServer
 from tests.support.awx.store import Awx
 from tests.support.warm_python import WarmPython
@@ -40,14 +42,12 @@ class Site:
     """Applies the role; ``options`` may be changed.
 
     :param python: what the modules are run by.
-    :param packed: where the modules are that Ansible has packed already.
     """
 
-    def __init__(self, folder: Path, server: AwxServer, python: Path, packed: Path) -> None:
+    def __init__(self, folder: Path, server: AwxServer, python: Path) -> None:
         self.folder = folder
         self.server = server
         self.python = python
-        self.packed = packed
         self.awx = server.awx
         self.options: dict[str, Any] = {**OPTIONS, "awx_host": server.url}
 
@@ -70,7 +70,6 @@ class Site:
             **{
                 "ANSIBLE_COLLECTIONS_PATH": paths,
                 "ANSIBLE_PIPELINING": "true",
-                **sharing(self.packed),
                 # While a module works, Ansible asks 20 times a second whether it has ended, not 1,000 times.
                 "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
                 # Ansible reads the system's authorities for each request, also one without TLS like all of these.
@@ -102,14 +101,22 @@ def python() -> Iterator[Path]:
         yield warm.path
 
 
-@pytest.fixture(scope="session")
-def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The role's modules as Ansible packs them, which takes a seventh of a run: each is packed once in a session."""
-    return tmp_path_factory.mktemp("awx") / "packed"
+@contextlib.contextmanager
+def platform(folder: Path, server: AwxServer, *, later: bool = False) -> Iterator[tuple[Site, dict[str, str]]]:
+    """A site with the collection of Ansible Automation Platform, and the environment in which a run finds it."""
+    theirs = controller_collection.make(folder / "theirs", later=later)
+    names = [
+        f"ansible_collections.{controller_collection.THEIRS}.plugins.modules.{module}"
+        for module in MODULES
+        if not later or module != "token"
+    ]
+    with WarmPython(names, environment(ROOT, PYTHONPATH=str(theirs))) as warm:
+        paths = {"ANSIBLE_COLLECTIONS_PATH": f"{COLLECTIONS}:{theirs}", **sharing(folder / "shared")}
+        yield Site(folder, server, warm.path), paths
 
 
 @pytest.fixture
-def site(tmp_path, python, packed):
+def site(tmp_path, python):
     """AWX with nothing in it, and the means to fill it."""
     with AwxServer(Awx(playbooks_of(PROJECT))) as server:
-        yield Site(tmp_path, server, python, packed)
+        yield Site(tmp_path, server, python)

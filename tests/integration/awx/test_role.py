@@ -9,13 +9,11 @@ import json
 import socket
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
-from tests.integration.awx.conftest import PROJECT, SECRET, Site, playbooks_of
+from tests.integration.awx.conftest import PROJECT, SECRET, Site, platform, playbooks_of
 from tests.support.ansible_run import COLLECTIONS, ROOT
-from tests.support.awx import controller_collection
 from tests.support.awx.server import PASSWORD, TOKEN, USER, AwxServer, Call
 from tests.support.awx.store import Awx
 
@@ -360,33 +358,30 @@ PREFIX = {"CONTROLLER_OPTIONAL_API_URLPATTERN_PREFIX": "/api/controller/"}
 
 
 @pytest.mark.long
-def test_the_gateway_of_the_platform_gets_the_same_objects(tmp_path):
+def test_the_gateway_of_the_platform_gets_the_same_objects(tmp_path, python):
     """Without awx.awx: all modules, the lookup and the defaults are of the other collection."""
-    paths = f"{COLLECTIONS}:{controller_collection.make(tmp_path / 'theirs')}"
-    with AwxServer(Awx(playbooks_of(PROJECT)), gateway=True) as server:
-        site = Site(tmp_path, server, Path(sys.executable), tmp_path / "packed")
+    with AwxServer(Awx(playbooks_of(PROJECT)), gateway=True) as server, platform(tmp_path, server) as (site, paths):
         site.options |= CONTROLLER
         # By password: the defaults of the modules have it, and the token of the role.
         login = {"awx_token": "", "awx_username": USER, "awx_password": PASSWORD}
-        applied = run(site, ANSIBLE_COLLECTIONS_PATH=paths, **login)
+        applied = run(site, **login, **paths)
         assert applied.changed > 0
         assert names(site)["job_templates"] == ["nodepool launcher"]
         assert server.sessions == {}, "the role gives its token back"
-        again = run(site, ANSIBLE_COLLECTIONS_PATH=paths)
+        again = run(site, **paths)
         assert (again.changed, again.writes) == (0, [])
         # awx.awx reaches the gateway when the environment names its path.
-        other = run(site, awx_collection="awx.awx", **PREFIX)
+        other = run(site, awx_collection="awx.awx", ansible_python_interpreter=str(python), **PREFIX)
         assert (other.changed, other.writes) == (0, [])
-        run(site, ANSIBLE_COLLECTIONS_PATH=paths, awx_state="absent")
+        run(site, awx_state="absent", **paths)
         assert names(site)["job_templates"] == []
 
 
 def test_later_releases_of_the_platforms_collection_take_the_token_by_another_option(tmp_path):
-    paths = f"{COLLECTIONS}:{controller_collection.make(tmp_path / 'theirs', later=True)}"
-    with AwxServer(Awx(playbooks_of(PROJECT)), gateway=True) as server:
-        site = Site(tmp_path, server, Path(sys.executable), tmp_path / "packed")
+    gateway = AwxServer(Awx(playbooks_of(PROJECT)), gateway=True)
+    with gateway as server, platform(tmp_path, server, later=True) as (site, paths):
         site.options |= CONTROLLER
-        assert run(site, ANSIBLE_COLLECTIONS_PATH=paths).changed > 0
+        assert run(site, **paths).changed > 0
         assert names(site)["job_templates"] == ["nodepool launcher"]
         assert not any("/tokens/" in call.path for call in server.calls)
 
