@@ -138,7 +138,7 @@ def keep_templates(folder: Path) -> None:
     kind.compile = compiled
 
 
-def run_command(name: str, words: list[str], shared: Path) -> None:
+def run_command(name: str, words: list[str], shared: Path | None) -> None:
     """Do what a command of Ansible does that has been imported, in the environment of whoever asks.
 
     :param shared: a folder for what commands share.
@@ -148,7 +148,7 @@ def run_command(name: str, words: list[str], shared: Path) -> None:
     atexit.unregister(sys.modules["ansible.config.manager"].cleanup_tmp_file)
     for setting in constants.config.get_configuration_definitions():
         setattr(constants, setting, constants.config.get_config_value(setting, variables=vars(constants)))
-    if folder := shared_by(words, shared):
+    if shared and (folder := shared_by(words, shared)):
         keep_packed(folder / "packed", constants.DEFAULT_LOCAL_TMP)
         keep_templates(folder / "templates")
     sys.argv = [name, *words]
@@ -187,7 +187,7 @@ def end_as_program(work: Callable[[], None]) -> NoReturn:
     os._exit(status & 0xFF)
 
 
-def be_asked(text: bytes, files: list[int], python: str, shared: Path) -> NoReturn:
+def be_asked(text: bytes, files: list[int], python: str, shared: Path | None) -> NoReturn:
     """In the process that was forked: do what a client asks for with its standard files, and end as it would."""
     for number, file in enumerate(files):
         os.dup2(file, number)
@@ -210,13 +210,16 @@ class Server:
     A client that is killed takes its process with it.
 
     :param end: can be read when the server is no longer needed.
+    :param shared: a folder for what commands of Ansible share.
     """
 
-    def __init__(self, listening: socket.socket, end: socket.socket | io.FileIO, python: str) -> None:
+    def __init__(
+        self, listening: socket.socket, end: socket.socket | io.FileIO, python: str, shared: Path | None = None
+    ) -> None:
         self._listening = listening
         self._end = end
         self._python = python
-        self._shared = Path(listening.getsockname()).with_name("shared")
+        self._shared = shared
         self._clients: dict[socket.socket, int] = {}
         """The process of each; 0 before it has asked."""
         self._processes: dict[int, socket.socket] = {}
@@ -285,7 +288,8 @@ def main() -> None:
     """Serve, or be what was asked for."""
     listening, end, python, *modules = sys.argv[1:]
     preload(modules)
-    Server(socket.socket(fileno=int(listening)), socket.socket(fileno=int(end)), python).serve()
+    asked = socket.socket(fileno=int(listening))
+    Server(asked, socket.socket(fileno=int(end)), python, Path(asked.getsockname()).with_name("shared")).serve()
 
 
 if __name__ == "__main__":
