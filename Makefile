@@ -104,7 +104,7 @@ matrix: setup neighbours ## the tarball with the oldest and the newest versions:
 	@$(STEP) $@ timeout 1800 $(PY) -m tests.matrix --quick
 
 test-matrix: setup neighbours ## the tarball with several versions of Python, ansible-core and libraries; ARGS="--list"
-	@$(PY) -m tests.matrix $(ARGS)
+	@$(PY) -m tests.matrix --jobs $(JOBS) $(ARGS)
 
 test-sanity: stage ## ansible-test sanity of each ansible-core that is supported; ARGS="--only 2.16-py3.11"
 	@$(PY) -m tests.matrix --sanity $(ARGS)

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Runs the cells of the compatibility matrix and prints a line for each.
 
-python -m tests.matrix [--quick | --sanity] [--list] [--only CELL ...]
+python -m tests.matrix [--quick | --sanity] [--list] [--only CELL ...] [--jobs N]
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -41,6 +42,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help=f"the cells {' and '.join(QUICK)} only, as make test does")
     parser.add_argument("--sanity", action="store_true", help="ansible-test sanity of each ansible-core instead")
     parser.add_argument("--list", action="store_true", help="name the cells and end")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="cells side by side (1)")
     options = parser.parse_args()
     chosen = list(QUICK) if options.quick else options.only or (SANITY if options.sanity else names)
     cells = [cell for cell in CELLS if cell.name in chosen]
@@ -50,11 +52,10 @@ def main() -> int:
             print(f"{cell.name:{WIDTH}} Python {cell.python}, {cell.core}, {libraries} libraries")
         return 0
     if options.sanity:
-        results = [judge(cell, sanity) for cell in cells]
+        results = judged(cells, sanity, 1)
     else:
-        with tempfile.TemporaryDirectory(prefix="matrix-", ignore_cleanup_errors=True) as folder, CloudBank() as bank:
-            tarball = build(Path(folder))
-            results = [judge(cell, partial(attempt, Path(folder), tarball, bank)) for cell in cells]
+        with tempfile.TemporaryDirectory(prefix="matrix-", ignore_cleanup_errors=True) as folder:
+            results = judged(cells, partial(attempt, Path(folder), build(Path(folder))), options.jobs)
     failed, skipped = results.count("FAILED"), results.count("skipped")
     print(f"{len(cells) - failed - skipped} of {len(cells)} cells went well, {skipped} skipped, {failed} failed")
     if skipped == len(cells):
@@ -68,6 +69,19 @@ def build(folder: Path) -> Path:
     words = [str(program), "collection", "build", str(ROOT), "--output-path", str(folder)]
     subprocess.run(words, cwd=folder, stdout=subprocess.DEVNULL, timeout=120, check=True)
     return next(folder.glob("*.tar.gz"))
+
+
+def judged(cells: list[Cell], attempt: Callable[[Cell], str], jobs: int) -> list[str]:
+    """Try cells, *jobs* of them side by side; a word for each.
+
+    After Ctrl-C those that have begun are waited for, so that nothing of them is left.
+    """
+    with ThreadPoolExecutor(max(1, jobs)) as threads:
+        try:
+            return list(threads.map(partial(judge, attempt=attempt), cells))
+        except KeyboardInterrupt:
+            threads.shutdown(cancel_futures=True)
+            raise
 
 
 def judge(cell: Cell, attempt: Callable[[Cell], str]) -> str:
@@ -105,7 +119,7 @@ def sanity(cell: Cell) -> str:
     return f"{environment.versions()}: {said[-1]}"
 
 
-def attempt(folder: Path, tarball: Path, bank: CloudBank, cell: Cell) -> str:
+def attempt(folder: Path, tarball: Path, cell: Cell) -> str:
     """All steps of a cell; what was tried.
 
     :raises Broken: a step failed.
@@ -114,7 +128,11 @@ def attempt(folder: Path, tarball: Path, bank: CloudBank, cell: Cell) -> str:
     jars = newer_zookeeper.jars() if cell.newer_zookeeper else None
     place = folder / cell.name
     place.mkdir()
-    with ZooKeeperServer(jars=jars) as zookeeper, closing(Smoke(environment, place, zookeeper, bank)) as smoke:
+    with (
+        ZooKeeperServer(jars=jars) as zookeeper,
+        CloudBank() as bank,
+        closing(Smoke(environment, place, zookeeper, bank)) as smoke,
+    ):
         smoke.install(tarball)
         for step in smoke.steps():
             try:

@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -94,6 +95,10 @@ SANITY = ("2.16-py3.11", "2.17-py3.11", "2.18-py3.11", "2.20-py3.12", "newest", 
 """The cells in whose ansible-core ``make test-sanity`` runs the sanity tests; ``make sanity`` has 2.19."""
 
 
+_UNPACKING = threading.Lock()
+"""Cells that run side by side may have one Python."""
+
+
 @dataclass(frozen=True)
 class Environment:
     """A virtual environment of a cell."""
@@ -130,7 +135,8 @@ def make(cell: Cell) -> Environment:
     python, without = os.environ.get(cell.named_by) if cell.named_by else interpreter(cell.python), ""
     if python is None:
         try:
-            python = str(debian_python.unpacked(cell.python, ENVIRONMENTS))
+            with _UNPACKING:
+                python = str(debian_python.unpacked(cell.python, ENVIRONMENTS))
         except LookupError as problem:
             # uv tries to download it then.
             python, without = cell.python, f"Debian's is not to be had ({problem}), and "
