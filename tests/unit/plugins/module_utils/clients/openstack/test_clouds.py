@@ -95,6 +95,20 @@ def test_the_sdk_reads_the_files_once_for_all_entries_and_again_after_a_change(
     assert len(read) == 3
 
 
+def test_a_profile_of_a_vendor_is_read_again_when_its_file_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vendors = tmp_path / "clouds-public.yaml"
+    monkeypatch.setattr(library.sdk_config, "VENDOR_FILES", [str(vendors)])
+    clouds = tmp_path / "clouds.yaml"
+    clouds.write_text(
+        "clouds: {mine: {profile: ours, auth: {username: u, password: sesame, project_name: p}}}", encoding="utf-8"
+    )
+    for address in ("http://one.invalid/v3", "http://another.invalid/v3"):
+        vendors.write_text(f"public-clouds: {{ours: {{auth: {{auth_url: {address}}}}}}}", encoding="utf-8")
+        assert load_cloud_entry("p", "mine", None, str(clouds)).region.config["auth"]["auth_url"] == address
+
+
 def test_another_environment_is_another_reading(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(path))
     monkeypatch.setenv("OS_CLOUD_NAME", "of-variables")
