@@ -128,12 +128,12 @@ class WarmAnsible:
             open(os.devnull, "rb") as nothing,
             socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server,
         ):
+            server.settimeout(timeout)
             server.connect(self._address)
             text = marshal.dumps([words[0], list(words[1:]), str(folder), given, None])
             socket.send_fds(server, [text], [nothing.fileno(), output.fileno(), errors.fileno()])
-            server.recv(4)
-            server.settimeout(timeout)
             try:
+                server.recv(4)
                 answer = server.recv(4)
             except TimeoutError:
                 # The end of the connection kills it.

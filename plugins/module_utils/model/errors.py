@@ -86,7 +86,16 @@ class DeadlineExceeded(NodepoolError):
 
 
 class Stopped(DeadlineExceeded):
-    """A signal, the control file or the end of its controller ended the work before there was a result."""
+    """A signal, the control file or the end of its controller ended the work before there was a result.
+
+    :ivar by_controller: it was the end of its controller, the process that had started it.
+    """
+
+    def __init__(
+        self, message: str, last_state: Mapping[str, Any] | None = None, *, by_controller: bool = False
+    ) -> None:
+        self.by_controller = by_controller
+        super().__init__(message, last_state)
 
 
 class StoreError(NodepoolError):

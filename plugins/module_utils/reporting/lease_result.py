@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..cycles.frame.stop import CONTROLLER_GONE
 from ..cycles.leases.lease_cycle import LeaseStatus
 from ..cycles.leases.run import LeaseOutcome, LeaseTurn
 from ..launching.lease_plan import (
@@ -149,6 +150,7 @@ def _raise_unless_fine(turn: LeaseTurn, outcome: LeaseOutcome, result: dict[str,
             f"lease {name}: the run was ended ({outcome.stopped}) before it was done:"
             f" {progress_line(status)}: repeat to continue",
             result,
+            by_controller=outcome.stopped == CONTROLLER_GONE,
         )
     if not outcome.timed_out:
         return

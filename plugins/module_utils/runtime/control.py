@@ -61,7 +61,9 @@ class Control:
     ) -> None:
         self._stop = stop
         self._path = control_file
-        self._gone = controller_gone or Controller(os.getpid()).gone
+        # nohup, and whoever else wants a process to stay, has it ignore SIGHUP.
+        outlives = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+        self._gone = controller_gone or Controller(os.getpid(), outlives=outlives).gone
         self._dump = dump
         self._on_dump_signal = _heard_by_the_pipe if dump_by_signal else signal.SIG_IGN
         self._dumped: tuple[int, int] | None = None

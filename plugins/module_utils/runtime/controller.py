@@ -57,12 +57,14 @@ class Controller:
 
     :param pid: the process at its lower end.
     :param see: reads a process, as :func:`find` does.
+    :param outlives: it is meant to outlive whoever started it, as with nohup. Where Ansible waits for its result, it is
+        watched all the same.
     """
 
-    def __init__(self, pid: int, see: Callable[[int], Seen | None] = find) -> None:
+    def __init__(self, pid: int, see: Callable[[int], Seen | None] = find, *, outlives: bool = False) -> None:
         self._see = see
         try:
-            chain = _chain(pid, see)
+            chain = _chain(pid, see, outlives)
         except OSError:
             chain = []
         self._links = tuple((seen.pid, seen.parent) for seen in chain)
@@ -75,7 +77,7 @@ class Controller:
             return False
 
 
-def _chain(pid: int, see: Callable[[int], Seen | None]) -> list[Seen]:
+def _chain(pid: int, see: Callable[[int], Seen | None], outlives: bool) -> list[Seen]:
     """Return the processes whose parents must not change."""
     chain: list[Seen] = []
     ancestors: list[Seen] = []
@@ -92,6 +94,8 @@ def _chain(pid: int, see: Callable[[int], Seen | None]) -> list[Seen]:
         while first + 1 < len(ancestors) and ancestors[first + 1].is_ansible:
             first += 1
         return chain[: first + 1]
+    if outlives:
+        return []
     # No ancestor is a process of Ansible: watch the processes of this session and the one that started it.
     inside = next((place for place, seen in enumerate(chain) if seen.session != chain[0].session), len(chain))
     return chain[:inside]

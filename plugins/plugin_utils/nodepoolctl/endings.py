@@ -52,12 +52,16 @@ def exit_code(error: NodepoolError) -> int:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Raise :class:`Interrupted` in the main thread when a signal asks for the end."""
+    """Raise :class:`Interrupted` in the main thread when a signal asks for the end.
+
+    A signal that this process was started to ignore, as with nohup, stays ignored.
+    """
 
     def raise_it(number: int, _frame: FrameType | None) -> None:
         raise Interrupted(number)
 
-    before: dict[int, Any] = {number: signal.signal(number, raise_it) for number in ENDING}
+    heard = [number for number in ENDING if signal.getsignal(number) != signal.SIG_IGN]
+    before: dict[int, Any] = {number: signal.signal(number, raise_it) for number in heard}
     try:
         yield
     finally:

@@ -93,14 +93,17 @@ class Verb:
 
     def _lease(self) -> int:
         """Lease nodes, and release them when a signal asks for the end."""
+        why = "interrupted"
         try:
             return self._once()
         except Interrupted as signalled:
             number = signalled.number
-        except Stopped:  # the launcher in this process has taken the signal
+        except Stopped as stopped:  # the launcher in this process has taken the signal, or missed who started it
             number = signal.SIGINT
+            if stopped.by_controller:
+                why = "the process that started this command has ended"
         name = self.options["name"]
-        stderr(f"interrupted: lease {name} is being released; interrupt again to keep it")
+        stderr(f"{why}: lease {name} is being released; interrupt again to keep it")
         try:
             self.ask(commands.LEASE, {"state": "absent"})
         except (Interrupted, NodepoolError) as problem:

@@ -86,6 +86,18 @@ def test_without_ansible_it_is_whoever_began_the_session():
     assert controller.gone()
 
 
+@pytest.mark.parametrize("name", ["sh", "ansible-playbook"])
+def test_with_nohup_only_ansible_is_missed(name):
+    table = Processes()
+    table.add(1, 0, 1, "init")
+    table.add(5, 1, 5, "sshd")
+    table.add(6, 5, 6, name)
+    table.add(7, 6, 6, "python3")
+    controller = Controller(7, table.get, outlives=True)
+    table.reparent(7, 1)
+    assert controller.gone() is (name == "ansible-playbook")
+
+
 def test_a_daemon_has_no_controller():
     table = Processes()
     table.add(1, 0, 1, "init")

@@ -123,7 +123,24 @@ def test_a_signal_gives_the_lease_back(number, capsys):
 def test_a_signal_that_the_launcher_took_gives_the_lease_back(capsys):
     code, modules = end("lease web small --launch", Stopped("ended"), LEASED)
     assert (code, len(modules.calls)) == (130, 2)
-    assert capsys.readouterr().out == ""
+    said = capsys.readouterr()
+    assert said.out == "" and said.err.startswith("interrupted: lease web is being released")
+
+
+def test_that_whoever_started_it_has_ended_is_said(capsys):
+    code, modules = end("lease web small --launch", Stopped("ended", by_controller=True), LEASED)
+    assert (code, len(modules.calls)) == (130, 2)
+    assert capsys.readouterr().err.startswith("the process that started this command has ended: lease web is being")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_that_it_was_started_to_ignore_stays_ignored(number, capsys):
+    before = signal.signal(number, signal.SIG_IGN)
+    try:
+        assert end("lease web small", lambda: (interrupt(number), LEASED)[1])[0] == 0
+        assert signal.getsignal(number) == signal.SIG_IGN
+    finally:
+        signal.signal(number, before)
 
 
 @pytest.mark.parametrize("second", [interrupt, lambda: StoreError("no connection")])
