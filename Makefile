@@ -72,8 +72,8 @@ sanity-tests: stage ## pylint of ansible-test for the tests and tools
 unit: setup ## unit tests
 	@$(STEP) $@ tools/lane tests/unit -n $(JOBS) --dist worksteal
 
-simulation: setup ## whole sites on virtual time: minutes and hours of launchers, clouds and requestors
-	@$(STEP) $@ tools/lane tests/simulation -n $(JOBS) --dist worksteal
+simulation: stage ## whole sites on virtual time: minutes and hours of launchers, clouds and requestors
+	@$(STEP) $@ $(KEPT) $@ $(STAGE) tools/lane tests/simulation -n $(JOBS) --dist worksteal
 
 # These tests wait most of the time, so there may be more of them than cores.
 integration: setup ## tests with a real ZooKeeper, the simulated cloud and a browser
@@ -92,8 +92,8 @@ test-openstack: setup ## the playbooks against a real OpenStack control plane, w
 	@$(PY) -m tests.openstack $(ARGS)
 
 # Within "make test" it is a step on virtual time, where a seed is the same run on any machine.
-chaos: setup ## random load, faults and kills on a whole site, judged by a checker; SECONDS=120 SEED=1 ARGS=--virtual
-	@$(if $(KEEP_GOING),$(STEP) $@ timeout 1800 $(PY) -m tests.chaos --virtual --seconds 300 --seed $(CHAOS_SEEDS), \
+chaos: $(if $(KEEP_GOING),stage,setup) ## random load, faults and kills on a whole site, judged by a checker; SECONDS=120 SEED=1 ARGS=--virtual
+	@$(if $(KEEP_GOING),$(STEP) $@ $(KEPT) $@ $(STAGE) timeout 1800 $(PY) -m tests.chaos --virtual --seconds 300 --seed $(CHAOS_SEEDS), \
 		$(PY) -m tests.chaos $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED)) $(ARGS))
 
 test-interop: setup ## Nodepool 11 and Zuul on one tree with the collection; ARGS="--list", ARGS="--only cli-list"

@@ -17,6 +17,7 @@ from tests.chaos.beside import BesideRun
 from tests.chaos.real import RealRun
 from tests.chaos.virtual import run_virtual
 from tests.interop.environments import CannotInstall, Environment
+from tests.support.own_reads import only_own_reads
 from tests.support.own_state import use_own_state_folder
 from tests.support.zookeeper_server import ZooKeeperMissing, class_path
 
@@ -61,7 +62,8 @@ def _real(kind: type[RealRun], seed: int, options: argparse.Namespace) -> tuple[
 
 
 def _virtual(seed: int, seconds: float) -> tuple[dict[str, int], list[str]]:
-    outcome = run_virtual(seed, seconds)
+    with only_own_reads():
+        outcome = run_virtual(seed, seconds)
     FOLDER.mkdir(parents=True, exist_ok=True)
     (FOLDER / f"virtual-{seed}.log").write_text("\n".join(outcome.log), encoding="utf-8")
     return outcome.figures, outcome.wrong

@@ -5,6 +5,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import pytest
+
 from tests.support.collected import pytest_collection_finish
+from tests.support.own_reads import only_own_reads
 
 __all__ = ["pytest_collection_finish"]
+
+
+@pytest.fixture(autouse=True)
+def _own_reads() -> Iterator[None]:
+    with only_own_reads():
+        yield

@@ -103,8 +103,8 @@ def check(tmp_path, stage, monkeypatch):
     monkeypatch.delenv("FORCE", raising=False)
     runs = tmp_path / "runs"
 
-    def call(text="true"):
-        status = kept.main("judge", stage, ["sh", "-c", f"echo run >>{runs}; {text}"])
+    def call(text="true", name="judge"):
+        status = kept.main(name, stage, ["sh", "-c", f"echo run >>{runs}; {text}"])
         return status, len(runs.read_text().split())
 
     return call
@@ -164,5 +164,32 @@ def test_a_file_that_cannot_be_read_as_a_result_counts_as_none(check, tmp_path):
 
 
 def test_all_files_of_the_checkout_are_in_what_is_compared(stage):
-    said = "\n".join(kept.contents(stage))
+    said = "\n".join(kept.contents(stage, ()))
     assert all(str(name) in said for name in listed(stage))
+
+
+def test_a_check_on_virtual_time_runs_again_only_after_a_change_of_what_it_reads(check, stage):
+    test = stage / "tests" / "unit" / "test_one.py"
+    test.parent.mkdir(parents=True)
+    test.write_text("import one")
+    (stage / "tests" / "united.py").write_text("import one")
+    assert check(name="chaos") == (0, 1)
+    assert check() == (0, 2)
+    test.write_text("import two")
+    assert check(name="chaos") == (0, 2)
+    assert check() == (0, 3)
+    (stage / "tests" / "united.py").write_text("import two")
+    assert check(name="chaos") == (0, 4)
+
+
+def test_its_random_cases_run_each_time(check, tmp_path, monkeypatch, capfd):
+    random = f"echo random >>{tmp_path}/random; test ! -e {tmp_path}/broken && echo 3 passed"
+    monkeypatch.setattr(kept, "RANDOM_PART", {"simulation": ("sh", "-c", random)})
+    assert check("echo 9 passed", "simulation") == (0, 1)
+    assert not (tmp_path / "random").exists()
+    assert check("echo 9 passed", "simulation") == (0, 1)
+    assert (tmp_path / "random").exists()
+    assert capfd.readouterr().out.endswith(": 9 passed; its random cases anew: 3 passed\n")
+    (tmp_path / "broken").touch()
+    assert check("echo 9 passed", "simulation") == (1, 1)
+    assert check("echo 9 passed", "simulation") == (0, 2)
