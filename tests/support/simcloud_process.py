@@ -20,7 +20,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from tests.support.ansible_run import begun
+from tests.support.forked import ForkedProcess
+
 ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = ROOT / "tests" / "simcloud" / "__main__.py"
 CALL_TIMEOUT = 30.0
 STOP_SECONDS = 10.0
 LIKE_DEVCLOUD: dict[str, Any] = {
@@ -65,6 +69,24 @@ def default_cloud(name: str, **overrides: Any) -> dict[str, Any]:
     return {name: {**cloud, **overrides, "quota": quota}}
 
 
+def _started(words: list[str], output: int) -> subprocess.Popen[bytes] | ForkedProcess:
+    """The service: where a server was begun for its clouds, it is forked."""
+    address = begun().get("clouds")
+    if address is None:
+        return subprocess.Popen(
+            [sys.executable, "-m", "tests.simcloud", *words],
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+        )
+    with open(os.devnull, "rb") as nothing:
+        files = nothing.fileno(), output, output
+        return ForkedProcess(address, None, [str(PROGRAM), *words], folder=ROOT, variables=os.environ, files=files)
+
+
 class ControlError(RuntimeError):
     """The control endpoint refused, or did not answer."""
 
@@ -93,7 +115,7 @@ class SimCloud:
         self._own_dir = state_dir is None
         self._given_dir = state_dir
         self.state_dir = Path()
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: subprocess.Popen[bytes] | ForkedProcess | None = None
         self.url = ""
 
     def start(self) -> SimCloud:
@@ -107,18 +129,10 @@ class SimCloud:
         ready.unlink(missing_ok=True)
         config = self.state_dir / "config.json"
         config.write_text(json.dumps({"clouds": self._clouds}), encoding="utf-8")
-        command = [sys.executable, "-m", "tests.simcloud", "--state-dir", str(self.state_dir), "--config", str(config)]
+        words = ["--state-dir", str(self.state_dir), "--config", str(config), "--port", str(self._port)]
         log = self.state_dir / "service.log"
         with log.open("ab") as output:
-            self.process = subprocess.Popen(
-                [*command, "--port", str(self._port)],
-                cwd=ROOT,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-                env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
-            )
+            self.process = _started(words, output.fileno())
         limit = time.monotonic() + self._timeout
         while not ready.exists():
             if self.process.poll() is not None or time.monotonic() > limit:

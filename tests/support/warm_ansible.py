@@ -10,17 +10,16 @@ the playbook and its settings, finds the plugins, starts ``sh`` and an interpret
 
 from __future__ import annotations
 
-import marshal
+import contextlib
 import os
-import signal
-import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
+from tests.support.forked import ForkedProcess
 from tests.support.warm_python import ROOT, WarmPython, WarmServer, write_client
 
 COMMANDS = ("ansible-playbook", "ansible-inventory")
@@ -126,19 +125,15 @@ class WarmAnsible:
             tempfile.TemporaryFile() as output,
             tempfile.TemporaryFile() as errors,
             open(os.devnull, "rb") as nothing,
-            socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server,
         ):
-            server.settimeout(timeout)
-            server.connect(self._address)
-            text = marshal.dumps([words[0], list(words[1:]), str(folder), given, None])
-            socket.send_fds(server, [text], [nothing.fileno(), output.fileno(), errors.fileno()])
+            files = nothing.fileno(), output.fileno(), errors.fileno()
+            asked: dict[str, Any] = {"folder": folder, "variables": given, "files": files, "timeout": timeout}
             try:
-                server.recv(4)
-                answer = server.recv(4)
-            except TimeoutError:
-                # The end of the connection kills it.
+                process = ForkedProcess(self._address, words[0], words[1:], **asked)
+                with contextlib.closing(process):
+                    status = process.wait(timeout)
+            except subprocess.TimeoutExpired:
                 raise subprocess.TimeoutExpired(list(words), timeout, _said(output), _said(errors)) from None
-            status = int.from_bytes(answer, sys.byteorder, signed=True) if answer else -signal.SIGKILL
             return subprocess.CompletedProcess(list(words), status, _said(output), _said(errors))
 
 

@@ -1,13 +1,12 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Host keys of guests, made by ssh-keygen ahead of need."""
+"""Host keys of guests, made by ssh-keygen."""
 
 from __future__ import annotations
 
 import asyncio
 import itertools
-from collections import deque
 from pathlib import Path
 
 SIZES: dict[str, list[str]] = {"ed25519": [], "ecdsa": ["-b", "256"], "rsa": ["-b", "2048"]}
@@ -15,45 +14,37 @@ KEYGEN_TIMEOUT = 60.0
 
 
 class HostKeys:
-    """A stock of sets of host keys, one key of each type in a set.
+    """Makes sets of host keys, one key of each type in a set.
+
+    A guest's set is made while its server boots, and none for guests that nobody asks for: most clouds of tests have
+    fewer than five.
 
     :param shared: give everybody the same set.
     """
 
-    def __init__(self, folder: Path, key_types: tuple[str, ...], *, shared: bool, stock: int = 4) -> None:
+    def __init__(self, folder: Path, key_types: tuple[str, ...], *, shared: bool) -> None:
         self._folder = folder
         self._types = key_types
         self._shared: asyncio.Task[list[Path]] | None = None
         self._is_shared = shared
-        self._wanted = stock
-        self._stock: deque[asyncio.Task[list[Path]]] = deque()
         self._numbers = itertools.count()
         self._gate = asyncio.Semaphore(2)
-
-    def fill(self) -> None:
-        """Start making what the stock lacks."""
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if self._is_shared:
-            if self._shared is None:
-                self._shared = asyncio.create_task(self._make())
-            return
-        while len(self._stock) < self._wanted:
-            self._stock.append(asyncio.create_task(self._make()))
 
     async def take(self) -> list[Path]:
         """Return the private key files of one set.
 
         :raises RuntimeError: when ssh-keygen fails.
         """
-        self.fill()
-        if self._shared is not None:
-            return await self._shared
-        task = self._stock.popleft()
-        self.fill()
-        return await task
+        if not self._is_shared:
+            return await self._make()
+        if self._shared is None:
+            self._shared = asyncio.create_task(self._make())
+        # A server that is deleted meanwhile must not take the others' set away.
+        return await asyncio.shield(self._shared)
 
     async def _make(self) -> list[Path]:
         number = next(self._numbers)
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         made = []
         for kind in self._types:
             path = self._folder / f"{number}_{kind}"

@@ -117,7 +117,6 @@ class Guests:
             reservation.bind(("127.0.0.1", 0))
             port = reservation.getsockname()[1]
         keys = HostKeys(folder / "hostkeys", config.key_types, shared=config.mode == "shared")
-        keys.fill()
         place = _Place(cloud, config, port, reservation, sshd_config, keys)
         self._places.append(place)
         cloud.guest_port = port
