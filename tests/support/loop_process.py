@@ -39,16 +39,11 @@ def toml(tables: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def forking_programs(folder: Path) -> Path:
-    """A folder with an ansible-playbook that takes a forking interpreter for its own, which it gives to its modules."""
+    """A folder with an ansible-playbook that is forked, as are its modules (:mod:`tests.support.warm_ansible`)."""
     made = folder / "programs"
     made.mkdir(exist_ok=True)
     (made / "ansible-runner").symlink_to(BIN / "ansible-runner")
-    playbook = made / "ansible-playbook"
-    playbook.write_text(
-        f"#!{sys.executable}\nimport sys\nsys.executable = {str(warm_ansible().python)!r}\n"
-        "from ansible.cli.playbook import main\nsys.exit(main())\n"
-    )
-    playbook.chmod(0o755)
+    (made / "ansible-playbook").symlink_to(warm_ansible().commands / "ansible-playbook")
     return made
 
 
@@ -58,8 +53,8 @@ class LoopProcess:
     :param loop: the table ``loop``, beyond what every test needs.
     :param humble: run without any of root's capabilities, as an ordinary user does, whoever runs the tests.
     :param user: run as another user, with its umask; the folder must be that user's.
-    :param forked: the module of a cycle is forked (:mod:`tests.support.warm_python`). A process of the cycle stands for
-        it, which passes on only the signals that end it.
+    :param forked: ansible-playbook and the module of a cycle are forked, ansible-runner is not. Processes of the cycle
+        stand for them, which pass on only the signals that end them.
     :ivar words: what systemd was told so far.
     """
 

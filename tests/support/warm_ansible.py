@@ -52,15 +52,19 @@ WHEN_NEEDED = ("asyncssh", "encodings.utf_8_sig", "netrc")
 READ_AT_IMPORT = ("_LIBRARY", "_PLUGINS", "ANSIBLE_CONFIG", "_COLOR", "NO_COLOR", "PYTHONPATH")
 """Ends of the names of variables that Ansible or Python read only once."""
 
+READ_LATER = ("ANSIBLE_CALLBACK_PLUGINS",)
+"""Those of them that the server reads anew: ansible-runner has callbacks of its own."""
+
 
 def _at_import(variables: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in variables.items() if name.endswith(READ_AT_IMPORT)}
+    found = {name: value for name, value in variables.items() if name.endswith(READ_AT_IMPORT)}
+    return {name: value for name, value in found.items() if name not in READ_LATER}
 
 
 def other_than(variables: Mapping[str, str]) -> str:
     """For clients of a server with these variables, an expression: what it has read only once is different for them."""
-    read = f"{{name: text for name, text in environment.items() if name.endswith({READ_AT_IMPORT!r})}}"
-    return f"{read} != {_at_import(variables)!r}"
+    known = f"name.endswith({READ_AT_IMPORT!r}) and name not in {READ_LATER!r}"
+    return f"{{name: text for name, text in environment.items() if {known}}} != {_at_import(variables)!r}"
 
 
 class WarmAnsible:

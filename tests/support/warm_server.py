@@ -145,9 +145,12 @@ def run_command(name: str, words: list[str], shared: Path | None) -> None:
     """
     # It was imported in another environment; what depends on it is read anew, the folder for this process's files, too.
     constants = sys.modules["ansible.constants"]
+    callbacks = sys.modules["ansible.plugins.loader"].callback_loader
     atexit.unregister(sys.modules["ansible.config.manager"].cleanup_tmp_file)
     for setting in constants.config.get_configuration_definitions():
         setattr(constants, setting, constants.config.get_config_value(setting, variables=vars(constants)))
+    for path in set(constants.DEFAULT_CALLBACK_PLUGIN_PATH or ()) - set(callbacks.config or ()):
+        callbacks.add_directory(path)
     if shared and (folder := shared_by(words, shared)):
         keep_packed(folder / "packed", constants.DEFAULT_LOCAL_TMP)
         keep_templates(folder / "templates")
