@@ -21,6 +21,7 @@ import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients import ssh as scanner_module
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.ssh import ScanJob, Scanner, ScanResult
+from tests.simcloud.guests.keys import write_pair
 from tests.support.fixtures_zookeeper import eventually
 
 SSHD = shutil.which("sshd") or "/usr/sbin/sshd"
@@ -41,8 +42,7 @@ class Host:
         lines = [f"Port {self.port}", "ListenAddress 127.0.0.1", "UsePAM no", "StrictModes no", "PidFile none"]
         lines.append("LogLevel VERBOSE")
         for kind in types:
-            path = room / f"key_{kind}"
-            subprocess.run(["ssh-keygen", "-q", "-t", kind, "-N", "", "-f", path], check=True, timeout=60)
+            path = write_pair(room / f"key_{kind}", kind)
             self.keys.append(" ".join(path.with_suffix(".pub").read_text().split()[:2]))
             lines.append(f"HostKey {path}")
         (room / "sshd_config").write_text("\n".join(lines) + "\n")

@@ -144,7 +144,7 @@ class Guests:
         delay = place.config.boot_delay.draw(place.cloud.random)
         try:
             keys = await self._keys[server.id]
-        except RuntimeError as problem:
+        except OSError as problem:
             print(f"simcloud: no guest for server {server.id}: {problem}", file=sys.stderr)
             return
         if delay > 0:
