@@ -13,6 +13,9 @@ from hypothesis import settings
 
 from tests.support.effort import examples
 from tests.support.own_state import use_own_state_folder
+from tests.support.warm_workers import pytest_xdist_setupnodes
+
+__all__ = ["pytest_xdist_setupnodes"]
 
 use_own_state_folder()
 settings.register_profile("lane", deadline=None, max_examples=examples(100))

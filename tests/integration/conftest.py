@@ -12,13 +12,24 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.collected import pytest_collection_finish
 from tests.support.fixtures_zookeeper import store, zk_chroot, zk_client, zookeeper
 from tests.support.launcher_case import CloudBank, Site
 from tests.support.shared_servers import shared_servers
 from tests.support.tarball import shared, tarball
 from tests.support.zookeeper_server import ZooKeeperServer
 
-__all__ = ["bank", "shared", "site", "store", "tarball", "zk_chroot", "zk_client", "zookeeper"]
+__all__ = [
+    "bank",
+    "pytest_collection_finish",
+    "shared",
+    "site",
+    "store",
+    "tarball",
+    "zk_chroot",
+    "zk_client",
+    "zookeeper",
+]
 
 
 @pytest.fixture(scope="session")

@@ -86,9 +86,16 @@ class WarmServer:
     :param modules: Python names of what is imported. Modules of Ansible have to run as programs later.
     :param variables: the environment of the server.
     :param python: what its programs find as ``sys.executable``.
+    :param module: another one, which takes the same words.
     """
 
-    def __init__(self, modules: Iterable[str], variables: Mapping[str, str], python: Path | None = None) -> None:
+    def __init__(
+        self,
+        modules: Iterable[str],
+        variables: Mapping[str, str],
+        python: Path | None = None,
+        module: str = "tests.support.warm_server",
+    ) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="warm-")
         self.folder = Path(self._folder.name)
         self.address = str(self.folder / "socket")
@@ -100,7 +107,7 @@ class WarmServer:
             numbers = [listening.fileno(), end.fileno()]
             self._process = subprocess.Popen(
                 [
-                    *(sys.executable, "-m", "tests.support.warm_server", *map(str, numbers)),
+                    *(sys.executable, "-m", module, *map(str, numbers)),
                     *(str(python or sys.executable), *modules),
                 ],
                 cwd=ROOT,

@@ -73,9 +73,12 @@ def read_plugins(ansible: Path) -> None:
 def run_program(words: list[str]) -> None:
     """Do what the interpreter does with *words*: it runs a file, or without any what standard input has.
 
-    The latter is what Ansible does with pipelining.
+    The latter is what Ansible does with pipelining. The workers of pytest are text among the words.
     """
     main = sys.modules["__main__"] = type(sys)("__main__")
+    if words[:2] == ["-u", "-c"]:
+        exec(words[2], main.__dict__)
+        return
     sys.argv = words or [""]
     if words:
         main.__file__ = words[0]
