@@ -13,16 +13,20 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import yaml
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients import playbook_run
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.gate import GateRecord
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import Build
-from tests.support.ansible_run import ROOT, command
+from tests.support.ansible_run import ROOT, command, environment, sharing
+from tests.support.command import nodepoolctl
 from tests.support.image_case import IMAGE, Builder
 from tests.support.launcher_case import Cloud, Site, label, pool, provider
+from tests.support.loop_process import forking_programs
 from tests.support.simcloud_process import SimCloud, default_cloud
 from tests.support.zookeeper_server import ZooKeeperServer
 
@@ -127,8 +131,7 @@ class GatedSite:
 
     def why(self, subject: str) -> str:
         """What ``nodepoolctl why`` says."""
-        told = command("nodepoolctl", "-c", str(self.site.config), "why", subject, folder=self.folder)
-        return " ".join(told.stdout.split())
+        return " ".join(nodepoolctl("why", subject, folder=self.folder, config=self.site.config).stdout.split())
 
     def verdict(self, build: Build) -> Any:
         return self.builder.store.verdicts.of_build(build.image, build.id)
@@ -153,9 +156,28 @@ def guest_clouds(gate_key: Path) -> Iterator[deque[Cloud]]:
         yield deque(Cloud(running, name) for name in clouds)
 
 
+@pytest.fixture(scope="session")
+def gate_programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the real ansible-runner and an ansible-playbook that is forked."""
+    return forking_programs(tmp_path_factory.mktemp("gate"))
+
+
+@pytest.fixture
+def forked_playbooks(gate_programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The playbooks of cycles in this process are forked, as are Ansible's commands that tests run."""
+    monkeypatch.setattr(playbook_run, "sys", SimpleNamespace(executable=str(gate_programs / "python3")))
+    given = environment(gate_programs, **sharing(gate_programs / "shared"))
+    for name in ("ANSIBLE_CONFIG", "SHARE_PACKED"):
+        monkeypatch.setenv(name, given[name])
+
+
 @pytest.fixture
 def gated(
-    zookeeper: ZooKeeperServer, guest_clouds: deque[Cloud], gate_key: Path, tmp_path: Path
+    zookeeper: ZooKeeperServer,
+    guest_clouds: deque[Cloud],
+    gate_key: Path,
+    tmp_path: Path,
+    forked_playbooks: None,
 ) -> Iterator[GatedSite]:
     site = Site(tmp_path, zookeeper, f"/gate-{uuid.uuid4().hex}", None)
     builder = Builder(site)

@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 import time
 from pathlib import Path
 
 import pytest
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients import playbook_run
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.proc import arguments, processes
 from tests.integration.gate.conftest import GatedSite
 from tests.support.fixtures_zookeeper import eventually
@@ -200,6 +202,7 @@ def test_a_playbook_that_does_not_exist_rejects_nothing(gated: GatedSite) -> Non
 def test_a_playbook_that_hangs_is_ended(gated: GatedSite, monkeypatch: pytest.MonkeyPatch) -> None:
     # Other tests may run a gate at the same time; what is below this folder is of this one.
     own = tempfile.mkdtemp(prefix="hangs-")
+    monkeypatch.setattr(playbook_run, "sys", sys)  # processes of the playbook are looked for
     monkeypatch.setattr(tempfile, "tempdir", own)
     gated.configure(timeout=3)
     playbook = gated.folder / "smoke.yml"

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 from tests.integration.gate.conftest import GatedSite
-from tests.support.ansible_run import command, run_alone
+from tests.support.ansible_run import run_alone
+from tests.support.command import nodepoolctl
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.image_case import IMAGE
 
@@ -71,7 +72,7 @@ def test_a_held_canary_that_takes_the_only_place_is_told_and_released(gated: Gat
             shown = " ".join(" ".join(lines).split())
             assert f"canary {held[0]} of {IMAGE} is held for a person and takes room: " in shown
             assert f"nodepoolctl unhold {held[0]}" in shown
-            done = command("nodepoolctl", "-c", config, "unhold", held[0], folder=gated.folder)
+            done = nodepoolctl("unhold", held[0], folder=gated.folder, config=gated.site.config)
             assert done.returncode == 0, done.stdout + done.stderr
             (node,) = requestor.wait_for(request, seconds=SECONDS)["nodes"]
     assert good.id in str(requestor.node(node)["image_id"])
