@@ -14,8 +14,9 @@ from types import TracebackType
 from typing import Any
 
 from tests.simcloud.guests.processes import descendants
-from tests.support.ansible_run import BIN, ROOT, Ran, environment, run_alone
+from tests.support.ansible_run import BIN, ROOT, Ran, environment, run_alone, warm_ansible
 from tests.support.fixtures_zookeeper import eventually
+from tests.support.forked import ForkedProcess
 from tests.support.launcher_case import Site
 
 PLAYBOOK = ROOT / "playbooks" / "launcher.yml"
@@ -28,15 +29,24 @@ def run_directly(site: Site, options: Mapping[str, Any], *, check: bool = False,
 
 
 class LauncherProcess:
-    """ansible-playbook in the background: ``with LauncherProcess(site, launcher_duration=60) as process``."""
+    """ansible-playbook in the background: ``with LauncherProcess(site, launcher_duration=60) as process``.
 
-    def __init__(self, site: Site, **variables: object) -> None:
+    :param forked: it and its module are forked (:mod:`tests.support.warm_ansible`): no module is found below it.
+    """
+
+    def __init__(self, site: Site, *, forked: bool = False, **variables: object) -> None:
         self._site = site
+        self._forked = forked
         self._variables = site.variables(**variables)
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[bytes] | ForkedProcess | None = None
 
     def __enter__(self) -> LauncherProcess:
         with (self._site.folder / "playbook.log").open("ab") as log:
+            if self._forked:
+                words = ["ansible-playbook", str(PLAYBOOK), "-e", self._variables]
+                variables = environment(self._site.folder)
+                self._process = warm_ansible().start(words, self._site.folder, variables, log.fileno(), log.fileno())
+                return self
             self._process = subprocess.Popen(
                 [str(BIN / "ansible-playbook"), str(PLAYBOOK), "-e", self._variables],
                 cwd=self._site.folder,

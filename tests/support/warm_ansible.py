@@ -17,7 +17,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from tests.support.forked import ForkedProcess
 from tests.support.warm_python import ROOT, WarmPython, WarmServer, write_client
@@ -115,6 +115,28 @@ class WarmAnsible:
         for server in self._servers:
             server.close()
 
+    def start(
+        self,
+        words: Sequence[str],
+        folder: Path,
+        variables: Mapping[str, str],
+        output: int,
+        errors: int,
+        timeout: float | None = None,
+    ) -> ForkedProcess:
+        """Start a command.
+
+        :param output, errors: numbers of files.
+        """
+        given = dict(variables)
+        if given.get("ANSIBLE_PYTHON_INTERPRETER") == sys.executable:
+            given["ANSIBLE_PYTHON_INTERPRETER"] = str(self.python)
+        with open(os.devnull, "rb") as nothing:
+            files = nothing.fileno(), output, errors
+            return ForkedProcess(
+                self._address, words[0], words[1:], folder=folder, variables=given, files=files, timeout=timeout
+            )
+
     def run(
         self, words: Sequence[str], folder: Path, variables: Mapping[str, str], timeout: float
     ) -> subprocess.CompletedProcess[str]:
@@ -122,18 +144,9 @@ class WarmAnsible:
 
         :raises subprocess.TimeoutExpired: it took longer, and was killed, as by :func:`subprocess.run`.
         """
-        given = dict(variables)
-        if given.get("ANSIBLE_PYTHON_INTERPRETER") == sys.executable:
-            given["ANSIBLE_PYTHON_INTERPRETER"] = str(self.python)
-        with (
-            tempfile.TemporaryFile() as output,
-            tempfile.TemporaryFile() as errors,
-            open(os.devnull, "rb") as nothing,
-        ):
-            files = nothing.fileno(), output.fileno(), errors.fileno()
-            asked: dict[str, Any] = {"folder": folder, "variables": given, "files": files, "timeout": timeout}
+        with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
             try:
-                process = ForkedProcess(self._address, words[0], words[1:], **asked)
+                process = self.start(words, folder, variables, output.fileno(), errors.fileno(), timeout)
                 with contextlib.closing(process):
                     status = process.wait(timeout)
             except subprocess.TimeoutExpired:

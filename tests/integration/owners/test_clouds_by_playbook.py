@@ -22,7 +22,7 @@ CREATE, CONSOLE = "POST /servers", "POST /servers/{id}/action"
 
 
 def playbook(site: Site) -> LauncherProcess:
-    return LauncherProcess(site, launcher_duration=600, launcher_until="deadline")
+    return LauncherProcess(site, forked=True, launcher_duration=600, launcher_until="deadline")
 
 
 def said(site: Site) -> str:

@@ -66,7 +66,7 @@ def test_what_is_not_had_is_told_costs_few_calls_and_ends_when_it_is_mended(site
     requestor = site.requestor
     told = {name: (owner, text) for name, (_shown, owner, text) in CATALOGS.items()}
     told |= {name: ("cloud", text) for name, (_kind, _fault, _options, text) in ANSWERS.items()}
-    with LauncherProcess(site, launcher_duration=900, launcher_until="deadline"):
+    with LauncherProcess(site, forked=True, launcher_duration=900, launcher_until="deadline"):
         requests = {name: requestor.ask(name) for name in names}
         for name in well:
             requestor.wait_for(requests[name], seconds=TOLD)
@@ -128,7 +128,7 @@ def test_rows_of_a_list_without_a_status_or_addresses_are_told_everywhere_and_wa
     for name in ROWS:
         site.clouds[name].fault(LISTS, "edited", set={f"servers.*.{name}": None})
     requestor = site.requestor
-    with LauncherProcess(site, launcher_duration=600, launcher_until="deadline"):
+    with LauncherProcess(site, forked=True, launcher_duration=600, launcher_until="deadline"):
         requests = {name: requestor.ask(name) for name in ROWS}
         for name, text in ROWS.items():
             reason = eventually(partial(_reason, site, requests[name], text), TOLD)

@@ -17,7 +17,7 @@ CREATE = "POST /servers"
 
 
 def playbook(site: Site) -> LauncherProcess:
-    return LauncherProcess(site, launcher_duration=600, launcher_until="deadline")
+    return LauncherProcess(site, forked=True, launcher_duration=600, launcher_until="deadline")
 
 
 def reason_of(site: Site, request: str) -> dict[str, Any]:

@@ -53,8 +53,8 @@ def closed(world: World) -> int:
 @contextmanager
 def ours(world: World) -> Iterator[Any]:
     """Our launcher's playbook with the account; killed at the end."""
-    options = {"launcher_duration": 1800, "launcher_until": "deadline", "nodepool_secure_config": account(world)}
-    with LauncherProcess(world.site, **options) as process:
+    options: dict[str, Any] = {"launcher_until": "deadline", "nodepool_secure_config": account(world)}
+    with LauncherProcess(world.site, launcher_duration=1800, **options) as process:
         yield process
         closed(world)
 
