@@ -21,7 +21,7 @@ import pytest
 import yaml
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link import paths
-from tests.support.ansible_run import BIN, environment
+from tests.support.ansible_run import BIN, forking
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.populated_site import PopulatedSite
 from tests.support.zookeeper_server import HOST, free_port
@@ -72,7 +72,7 @@ def rulebook(folder: Path, name: str | Path, **variables: Any) -> Iterator[Path]
         process = subprocess.Popen(
             [str(BIN / "ansible-rulebook"), *map(str, words)],
             cwd=folder,
-            env=environment(folder),
+            env=forking(folder),
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=out,
