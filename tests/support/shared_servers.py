@@ -38,7 +38,7 @@ def shared_servers() -> Iterator[None]:
         told: dict[str, Any] = {"ansible": ansible.addresses, "modules": modules.address, "clouds": clouds.address}
         # The test that needs ZooKeeper says what is missing.
         with contextlib.suppress(ZooKeeperMissing):
-            server = ZooKeeperServer(tick_ms=TICK_MS, heap_mib=HEAP_MIB)
+            server = ZooKeeperServer(tick_ms=TICK_MS, heap_mib=HEAP_MIB, leaves_archive=True)
             stack.callback(server.close)
             server.spawn()
             told["zookeeper"] = [server.port, str(server.directory)]
