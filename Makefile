@@ -64,10 +64,10 @@ types: setup ## mypy
 	@$(STEP) $@ mypy
 
 sanity: stage ## ansible-test sanity; pylint for what is installed only
-	@$(STEP) $@ $(KEPT) $@ $(STAGE) timeout 1200 $(PY) tools/sanity.py $(STAGE)
+	@$(STEP) $@ $(KEPT) $@ $(STAGE) timeout 1200 $(PY) -m tools.sanity $(STAGE)
 
 sanity-tests: stage ## pylint of ansible-test for the tests and tools
-	@$(STEP) $@ $(KEPT) $@ $(STAGE) timeout 1200 $(PY) tools/sanity.py $(STAGE) --test pylint tests/ tools/ conftest.py
+	@$(STEP) $@ $(KEPT) $@ $(STAGE) timeout 1200 $(PY) -m tools.sanity $(STAGE) --test pylint tests/ tools/ conftest.py
 
 unit: setup ## unit tests
 	@$(STEP) $@ tools/lane tests/unit -n $(JOBS) --dist worksteal

@@ -4,9 +4,9 @@
 """Runs ``ansible-test sanity`` on the staged copy, in virtual environments that ansible-test makes itself.
 
 ansible-test passes only ``HOME`` and ``PATH`` on to pip and fetches a script that installs pip from a host that many
-networks do not reach. So it gets a home of its own below ``.build`` with pip's settings and with a script of ours.
+networks do not reach. So it gets a home of its own below ``.build`` with a script of ours, and a pip that has uv do it.
 
-    tools/sanity.py STAGE [--environment FOLDER] [OPTION OF ANSIBLE-TEST ...]
+    python -m tools.sanity STAGE [--environment FOLDER] [OPTION OF ANSIBLE-TEST ...]
 
 FOLDER is a virtual environment with another ansible-core than that of the Python that runs this.
 """
@@ -14,17 +14,17 @@ FOLDER is a virtual environment with another ansible-core than that of the Pytho
 from __future__ import annotations
 
 import argparse
-import ast
-import compileall
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import threading
-import zipfile
 from pathlib import Path
+from typing import Any
+
+from tools.packages import PIP, as_pip
 
 ROOT = Path(__file__).resolve().parent.parent
 HOME = ROOT / ".build" / "sanity-home"
@@ -45,24 +45,6 @@ def pinned_pip(environment: Path) -> str:
     return found[1]
 
 
-def pip_settings(python: str) -> str:
-    """What pip is told here by its files and by the environment, as the text of one pip.conf; *python*: its version."""
-    command = [sys.executable, "-m", "pip", "config", "list"]
-    shown = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
-    settings: dict[str, str] = {}
-    # pip lists the environment first, but it has the last word.
-    for line in sorted(shown.splitlines(), key=lambda text: text.startswith(":env:")):
-        name, value = line.split("=", maxsplit=1)
-        section, option = name.rsplit(".", maxsplit=1)
-        if section in ("global", "install", ":env:"):
-            settings[option] = str(ast.literal_eval(value)).replace("\n", "\n    ")
-    if tuple(map(int, python.split("."))) < (3, 12):
-        # "no" is how pip's files spell --no-compile. What is imported is compiled then, which is a part of what is
-        # there. Since 3.12 Python shows warnings when it compiles docutils, which ansible-test takes for findings.
-        settings["no-compile"] = "no"
-    return "\n".join(["[global]", *(f"{option} = {value}" for option, value in settings.items()), ""])
-
-
 def python_of(environment: Path) -> str:
     """The version of a virtual environment's Python, such as ``3.11``."""
     (folder,) = environment.glob("lib/python3.*")
@@ -75,27 +57,28 @@ def make_home(environment: Path) -> None:
     cache.mkdir(parents=True, exist_ok=True)
     version = pinned_pip(environment)
     shutil.copyfile(ROOT / "tools" / "bootstrap_pip.py", cache / f"get_pip_{version.replace('.', '_')}.py")
-    config = HOME / ".config" / "pip" / "pip.conf"
-    config.parent.mkdir(parents=True, exist_ok=True)
-    config.touch(mode=0o600)  # an index may be named with a password
-    config.write_text(pip_settings(python_of(environment)), encoding="utf-8")
-    unpack_pip(version)
+    shutil.copyfile(ROOT / "tools" / "sanity_pip.py", HOME / "sanity_pip.py")
+    how = HOME / "sanity_pip.json"
+    how.touch(mode=0o600)  # an index may be named with a password
+    how.write_text(json.dumps(installing(python_of(environment))), encoding="utf-8")
 
 
-def unpack_pip(version: str) -> None:
-    """Unpacks a pip with its byte code into the home folder: installing it ten times takes half a minute."""
-    folder = HOME / f"pip=={version}"
-    if folder.is_dir():
-        return
-    with tempfile.TemporaryDirectory(dir=HOME) as made:
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
-        subprocess.run([*command, "--dest", made, f"pip=={version}"], check=True, timeout=300)
-        (wheel,) = Path(made).glob("pip-*.whl")
-        new = Path(made) / "new"
-        with zipfile.ZipFile(wheel) as archive:
-            archive.extractall(new)
-        compileall.compile_dir(new, quiet=2)
-        new.rename(folder)
+def installing(python: str) -> dict[str, Any]:
+    """For ``tools/sanity_pip.py``: how uv and pip are started, for an environment with this version of Python."""
+    options, variables = as_pip()
+    if tuple(map(int, python.split("."))) >= (3, 12):
+        # Otherwise what is imported is compiled then, which is a part of what is there. Since 3.12 Python shows
+        # warnings when it compiles docutils, which ansible-test takes for findings.
+        options = [*options, "--compile-bytecode"]
+    return {
+        "uv": [sys.executable, "-m", "uv", "pip", "install", *options],
+        "pip": list(PIP),
+        "variables": {
+            name: value
+            for name, value in variables.items()
+            if name == "HOME" or name.startswith(("PIP_", "SSL_", "UV_", "XDG_")) or name.lower().endswith("_proxy")
+        },
+    }
 
 
 def begin_with(environments: Path) -> None:
@@ -168,7 +151,7 @@ def main(stage: Path, environment: Path, extra: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    reader = argparse.ArgumentParser(prog="tools/sanity.py")
+    reader = argparse.ArgumentParser(prog="python -m tools.sanity")
     reader.add_argument("stage", type=Path)
     reader.add_argument("--environment", type=Path, default=Path(sys.prefix))
     known, options_of_ansible_test = reader.parse_known_args()

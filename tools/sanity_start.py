@@ -6,11 +6,13 @@
 The sanity test ``import`` imports each file of the collection with everything that it imports, and forgets it again.
 Ansible's loader of collections keeps no byte code, so one file was compiled hundreds of times, and so was the text of
 each method of a dataclass, which was nearly all that this test cost. Here both are remembered. The collections of
-garbage are rarer, since nearly all of pylint's objects live until it ends.
+garbage are rarer, since nearly all of pylint's objects live until it ends; then nobody looks through them, which was a
+quarter of what pylint cost.
 """
 
 from __future__ import annotations
 
+import atexit
 import dataclasses
 import gc
 import importlib.machinery
@@ -68,3 +70,4 @@ def execute(text: str, *spaces: dict[str, Any]) -> None:
 sys.meta_path.insert(0, Finder())
 vars(dataclasses)["exec"] = execute
 gc.set_threshold(100_000, 50, 100)
+atexit.register(gc.freeze)

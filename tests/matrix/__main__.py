@@ -104,11 +104,11 @@ def sanity(cell: Cell) -> str:
     :raises CannotRun: a test could not be tried, and the others have found nothing.
     """
     environment = make(cell)
-    words = [sys.executable, str(ROOT / "tools" / "sanity.py"), str(STAGE), "--environment", str(environment.folder)]
+    words = [sys.executable, "-m", "tools.sanity", str(STAGE), "--environment", str(environment.folder)]
     log = ROOT / ".build" / "log" / f"sanity-{cell.name}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w", encoding="utf-8") as out:
-        done = subprocess.run(words, stdout=out, stderr=out, timeout=SANITY_SECONDS, check=False)
+        done = subprocess.run(words, cwd=ROOT, stdout=out, stderr=out, timeout=SANITY_SECONDS, check=False)
     said = log.read_text("utf-8").splitlines()
     errors = [line for line in said if line.startswith("ERROR:")]
     if errors and all(NOT_INSTALLED in line for line in errors):

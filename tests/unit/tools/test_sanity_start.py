@@ -74,3 +74,19 @@ def test_dataclasses_work_each_time(tried):
 def test_what_is_wrong_with_a_text_is_found_each_time(tried):
     warned = "VALUE = 1 is 1"
     assert tried("VALUE = (", "VALUE = (", warned, warned) == [["SyntaxError"] * 4, 4]
+
+
+def test_what_lives_until_the_end_is_not_looked_through_then():
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import atexit, gc; atexit.register(lambda: print(gc.get_freeze_count())); import sanity_start",
+        ],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "tools")},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert int(done.stdout) > 1000
