@@ -16,7 +16,16 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support.ansible_run import COLLECTIONS, MODULES, ROOT, environment, forking, run_alone, run_module
+from tests.support.ansible_run import (
+    COLLECTIONS,
+    MODULES,
+    ROOT,
+    environment,
+    forking,
+    run_alone,
+    run_module,
+    warm_ansible,
+)
 from tests.support.documented import differences
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.web_service import ask, write_config
@@ -43,6 +52,12 @@ def program(folder, *arguments: Any, **more: str) -> subprocess.Popen[str]:
     """The service as a unit starts it."""
     variables = environment(folder, PYTHONPATH=str(COLLECTIONS), **more)
     return begun(folder, [sys.executable, "-m", PROGRAM, *arguments], **variables)
+
+
+def forked(folder, *arguments: Any) -> subprocess.Popen[str]:
+    """The same from a process that has imported it."""
+    file = ROOT / "plugins" / "plugin_utils" / "webapp.py"
+    return begun(folder, [warm_ansible().python, file, *arguments], **environment(folder))
 
 
 def answers(port: int) -> bool:
@@ -84,7 +99,7 @@ def test_systemd_hears_that_it_serves_that_it_goes_on_and_that_it_ends(tmp_path,
 
 def test_it_starts_with_another_configuration_that_is_written_later(tmp_path, zk_chroot, config):
     port = free_port()
-    process = program(tmp_path, "--config", config, "--port", port)
+    process = forked(tmp_path, "--config", config, "--port", port)
     try:
         eventually(lambda: answers(port), PATIENCE)
         eventually(lambda: ask(f"http://{HOST}:{port}/", "/ready").text == "OK", PATIENCE)
@@ -100,20 +115,20 @@ def test_it_starts_with_another_configuration_that_is_written_later(tmp_path, zk
 @pytest.mark.parametrize("arguments", [[], ["--check"]])
 def test_a_configuration_that_cannot_be_used_needs_another_one_and_no_restart(tmp_path, arguments):
     (tmp_path / "nodepool.yaml").write_text("labels: 7\n", encoding="utf-8")
-    code, output = ended(program(tmp_path, "--config", tmp_path / "nodepool.yaml", *arguments))
+    code, output = ended(forked(tmp_path, "--config", tmp_path / "nodepool.yaml", *arguments))
     assert code == 78
     assert "labels" in output
     assert "Traceback" not in output
 
 
 def test_check_says_that_the_configuration_can_be_used(tmp_path, config):
-    assert ended(program(tmp_path, "--config", config, "--check")) == (0, "")
+    assert ended(forked(tmp_path, "--config", config, "--check")) == (0, "")
 
 
 def test_an_address_that_is_taken_is_tried_again_later(tmp_path, config):
     with socket.create_server((HOST, 0)) as taken:
         port = taken.getsockname()[1]
-        code, output = ended(program(tmp_path, "--config", config, "--port", port))
+        code, output = ended(forked(tmp_path, "--config", config, "--port", port))
     assert code == 75
     assert str(port) in output
 
