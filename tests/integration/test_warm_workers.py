@@ -98,6 +98,5 @@ def test_workers_end_with_who_has_started_them(folder, number):
     eventually(lambda: len(list(folder.glob("pid-*"))) == 2, 90)
     controlling.send_signal(number)
     controlling.communicate(timeout=90)
-    for path in folder.glob("pid-*"):
-        pid = path.name.removeprefix("pid-")
-        eventually(lambda pid=pid: not os.path.exists(f"/proc/{pid}"), 90)
+    workers = [path.name.removeprefix("pid-") for path in folder.glob("pid-*")]
+    eventually(lambda: not [pid for pid in workers if os.path.exists(f"/proc/{pid}")], 90)
