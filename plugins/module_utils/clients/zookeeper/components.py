@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...model.component import (
@@ -21,6 +21,7 @@ from ...model.documents import text, why_unreadable
 from ...model.errors import StoreConflict, StoreError, StoreGone
 from .link import paths
 from .link.session import Session
+from .link.tree import Entry
 
 _POOLS = f"{paths.COMPONENTS}/{ComponentKind.POOL}"
 _LASTING = "stackci-"
@@ -52,9 +53,8 @@ class Registration:
     def update(self, **fields: Any) -> None:
         """Change fields. Writes only when a value differs; without a connection, it writes after the reconnection."""
         with self._lock:
-            before = dict(self._fields)
-            self._fields.update(fields)
-            if self._fields != before:
+            if any(name not in self._fields or self._fields[name] != value for name, value in fields.items()):
+                self._fields.update(fields)
                 self._wanted = registration(self._kind, self._hostname, self._fields)
         with contextlib.suppress(StoreError):
             self.renew()
@@ -115,15 +115,22 @@ class Components:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._pools: tuple[object, Sequence[PoolComponent]] = (None, ())
 
-    def pools(self) -> list[PoolComponent]:
+    def pools(self) -> Sequence[PoolComponent]:
         """Return all registered pools from the cache, including those of other launchers.
 
-        Leaves out broken and lasting ones.
+        Leaves out broken and lasting ones. They are made once for each state of the cache, so nobody may change them.
         """
+        documents = self._session.tree.documents(_POOLS)
+        if self._pools[0] is not documents:
+            self._pools = documents, self._read_pools(documents)
+        return self._pools[1]
+
+    def _read_pools(self, documents: Sequence[tuple[str, Entry]]) -> Sequence[PoolComponent]:
         root = _POOLS
         pools = []
-        for name, entry in self._session.tree.documents(root):
+        for name, entry in documents:
             pool = entry.parsed(PoolComponent.from_bytes, name)
             if pool is None or pool.broken:
                 problem = pool.lack() if pool is not None else why_unreadable(entry.data)

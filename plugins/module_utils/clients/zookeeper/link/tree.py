@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from sys import intern
 from typing import Any, Protocol
 
@@ -93,6 +93,8 @@ class Tree:
         self._entries: dict[str, Entry] = {}
         self._names: dict[str, dict[str, None]] = {}
         self._followed: dict[str, set[str]] = {}
+        self._documents: dict[str, Sequence[tuple[str, Entry]]] = {}
+        """Path → the result of :meth:`documents`, until a child is stored or removed."""
 
     def follow(self, root: str) -> None:
         """Collect the changes below *root* from now on, for one caller of :meth:`changed`."""
@@ -120,11 +122,19 @@ class Tree:
         with self._lock:
             return sorted(self._names.get(path, ()))
 
-    def documents(self, path: str) -> list[tuple[str, Entry]]:
-        """Return the name and entry of each child of *path* that is not a lock, sorted by name."""
-        with self._lock:
-            found = [(name, self._entries.get(f"{path}/{name}")) for name in sorted(self._names.get(path, ()))]
-        return [(name, entry) for name, entry in found if entry is not None]
+    def documents(self, path: str) -> Sequence[tuple[str, Entry]]:
+        """Return the name and entry of each child of *path* that is not a lock, sorted by name.
+
+        It is the same object as long as none of them changes, and belongs to the cache.
+        """
+        known = self._documents.get(path)
+        if known is None:
+            with self._lock:
+                if path not in self._names:
+                    return ()
+                found = [(name, self._entries.get(f"{path}/{name}")) for name in sorted(self._names[path])]
+                known = self._documents[path] = [(name, entry) for name, entry in found if entry is not None]
+        return known
 
     def is_locked(self, lock_path: str) -> bool:
         """Return True when there are contenders in the lock directory."""
@@ -166,6 +176,7 @@ class Tree:
         parent, name = paths.split(path)
         with self._lock:
             self._entries[path] = entry
+            self._documents.pop(parent, None)
             self._names.setdefault(parent, {})[name] = None
             self._mark(path)
 
@@ -184,6 +195,8 @@ class Tree:
         with self._lock:
             self._mark(path)
             self._entries.pop(path, None)
+            self._documents.pop(path, None)
+            self._documents.pop(parent, None)
             self._names.pop(path, None)
             siblings = self._names.get(parent)
             if siblings is not None:

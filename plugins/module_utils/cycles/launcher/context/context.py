@@ -15,7 +15,7 @@ from ....clients.zookeeper.link.batch import Batch
 from ....clients.zookeeper.store import Store
 from ....launching.event_builds import EventBuilds
 from ....model.api_timeouts import ApiTimeouts
-from ....model.config.types import NodepoolConfig, Pool, Provider
+from ....model.config.types import ImageSettings, NodepoolConfig, Pool, PoolLabel, Provider
 from ....model.errors import CloudAuthError
 from ....model.launch import Launch
 from ....model.lines import Line, Trouble, amount
@@ -26,6 +26,7 @@ from ...frame.inbox import Inbox
 from ...frame.tree_clock import unheard
 from ..provider.actor import ProviderActor
 from ..provider.experience import learned_before
+from ..provider.knowledge import Kept
 from .account import Account
 from .identities import Identities
 from .sweep_memory import add_tombstone
@@ -128,6 +129,7 @@ class Context:
     identities: Identities = field(default_factory=Identities)
     trials: Trials = field(default_factory=Trials)
     events: EventBuilds = field(default_factory=EventBuilds)
+    kept: Kept = field(default_factory=Kept)
     leaving: str = ""
     """The provider that is about to move to another host: none of its creates is sent any more."""
     hear: Callable[[float], float] = unheard
@@ -136,6 +138,11 @@ class Context:
     def now(self) -> float:
         """Return the cycle's time in UNIX seconds: that of ZooKeeper, by which records grow old."""
         return self.inbox.clock()
+
+    def image_settings(self, provider: Provider, label: PoolLabel) -> ImageSettings:
+        """Return the image of a label at a provider, made once for each configuration."""
+        place = "image", provider.name, label.diskimage, label.cloud_image
+        return self.kept.once(place, (self.config, provider), lambda: self.config.image_settings(provider, label))
 
     def actor(self, provider: Provider, client: CloudClient) -> ProviderActor:
         """Return a new actor for a provider."""

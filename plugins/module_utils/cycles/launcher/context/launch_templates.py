@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Sequence
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,19 +51,22 @@ class LaunchTemplate:
         return self.offer.never is None and self.offer.not_now is None
 
 
-def ask_about(context: Context, actor: ProviderActor, pool: Pool, label: PoolLabel, max_age: float | None) -> None:
-    """Ask the cloud for the facts of :func:`label_template` that are unknown or older than *max_age* seconds."""
+def ask_about(
+    context: Context, actor: ProviderActor, pool: Pool, label: PoolLabel, max_age: float | None
+) -> list[str] | None:
+    """Ask the cloud for the facts of :func:`label_template` that are unknown or older than *max_age* seconds.
+
+    :return: what the cloud lacks of the label, see :func:`.missing`.
+    """
     now, known = context.now(), actor.known
     if known.flavors.want(now, max_age) is None:
-        return
-    ask_for_names(actor, pool, label, now, max_age)
-    lacks = missing(actor, pool, label, now, max_age)
-    if lacks is None:
-        return
-    if not lacks and pool.auto_floating_ip:
-        known.networks.want(now, max_age)
-    if not label.is_canary:
-        ask_for_image(context, actor, context.config.image_settings(actor.provider, label), max_age)
+        return None
+    look = known.look(pool, label)
+    ask_for_names(actor, look, now, max_age)
+    lacks = missing(actor, look, now, max_age)
+    if lacks is not None and not label.is_canary:
+        ask_for_image(context, actor, context.image_settings(actor.provider, label), max_age)
+    return lacks
 
 
 def ask_for_image(context: Context, actor: ProviderActor, settings: ImageSettings, max_age: float | None) -> None:
@@ -78,7 +81,7 @@ def ask_for_image(context: Context, actor: ProviderActor, settings: ImageSetting
         return
     fact = actor.known.image(settings.image_id or settings.image_name or settings.name)
     fact.want(now, max_age)
-    found, wrong = _chosen(settings, fact)
+    found, wrong = _chosen(actor, settings, fact)
     denied = None if found is None else actor.known.denials.images.denied_at(settings.image_id or found.id, now)
     if denied is not None and fact.age(now) > now - denied:
         # nova answered that the image does not exist: ask glance again before either answer is used.
@@ -100,19 +103,18 @@ def label_template(
     actor: ProviderActor,
     pool: Pool,
     label: PoolLabel,
-    max_age: float | None,
+    lacks: list[str] | None,
     request: NodeRequest | None = None,
 ) -> LaunchTemplate:
     """Return the resources and the image of the label, as far as they are known; make no call.
 
-    :param max_age: the value that was given to :func:`ask_about`.
+    :param lacks: what the cloud lacks of the label, see :func:`.missing`.
     :param request: the request for which nodes are launched now.
     """
     now = context.now()
-    settings = context.config.image_settings(actor.provider, label)
+    settings = context.image_settings(actor.provider, label)
     where = f"{actor.provider.name}/{pool.name}"
-    flavors, lacks = actor.known.flavors.value, missing(actor, pool, label, now, max_age)
-    if flavors is None or lacks is None:
+    if lacks is None:
         return LaunchTemplate(LabelOffer(not_now=_unread(actor, where, actor.known.flavors)), settings)
     away = _away(actor, pool, label, where)
     if away is not None:
@@ -122,7 +124,7 @@ def label_template(
         return LaunchTemplate(LabelOffer(not_now=doubt), settings)
     if lacks:
         return LaunchTemplate(_lacking(context, actor, settings, label, where, lacks), settings)
-    flavor, offer = _launchable(actor, pool, label, flavors)
+    flavor, offer = _launchable(actor, pool, label)
     image_id, upload, why = image_of(context, actor, settings, label, where, request)
     if why is None:
         return LaunchTemplate(offer, settings, flavor, image_id, upload)
@@ -131,18 +133,16 @@ def label_template(
     return LaunchTemplate(lacking, settings, flavor)
 
 
-def _launchable(
-    actor: ProviderActor, pool: Pool, label: PoolLabel, flavors: Sequence[Flavor]
-) -> tuple[Flavor, LabelOffer]:
-    """Return the flavor of a label that can be launched, and its offer; made again only when one of the two changes."""
-    floats = actor.known.floats(pool, label)
+def _launchable(actor: ProviderActor, pool: Pool, label: PoolLabel) -> tuple[Flavor, LabelOffer]:
+    """Return the flavor of a label that can be launched, and its offer."""
+    look = actor.known.look(pool, label)
 
     def make() -> tuple[Flavor, LabelOffer]:
-        flavor = choose_flavor(flavors, label.flavor_name, label.min_ram)
-        need = resources_of(pool, label, flavor, floats=floats)
+        flavor = choose_flavor(actor.known.flavors.value or (), label.flavor_name, label.min_ram)
+        need = resources_of(pool, label, flavor, floats=look.floats)
         return flavor, LabelOffer(need, shape=shape_of(flavor.name, label, label.networks or pool.networks))
 
-    return actor.known.once("offer", pool, label, (flavors, floats), make)
+    return look.once("offer", make)
 
 
 def _lacking(
@@ -199,7 +199,7 @@ def image_of(
             return None, None, Reason(reasons.IMAGE_BUILDING, figures)
         return None, None, _unused(context, actor.provider.name, figures) or Reason(reasons.NO_IMAGE, figures)
     fact = actor.known.image(settings.image_id or settings.image_name or settings.name)
-    found, wrong = _chosen(settings, fact)
+    found, wrong = _chosen(actor, settings, fact)
     denied = None if found is None else lost.denied_at(settings.image_id or found.id, now)
     if denied is not None and fact.age(now) > now - denied:
         return None, None, _unread(actor, where)
@@ -263,12 +263,18 @@ def _under_test(context: Context, image: str, provider: str) -> Upload | None:
     return next((each for each in uploads if gate.is_of(each) and each.state == UploadState.UPLOADING), None)
 
 
-def _chosen(settings: ImageSettings, fact: Fact[list[Image]]) -> tuple[Image | None, CloudRefused | None]:
+def _chosen(
+    actor: ProviderActor, settings: ImageSettings, fact: Fact[list[Image]]
+) -> tuple[Image | None, CloudRefused | None]:
     """Return (the usable image, why there is none although the cloud has the name)."""
-    try:
-        return choose_image(settings, fact.value or ()), None
-    except CloudRefused as error:
-        return None, error
+
+    def choose() -> tuple[Image | None, CloudRefused | None]:
+        try:
+            return choose_image(settings, fact.value or ()), None
+        except CloudRefused as error:
+            return None, error.with_traceback(None)
+
+    return actor.known.kept.once(settings.name, (settings, fact.value), choose)
 
 
 def _seen_since(actor: ProviderActor, settings: ImageSettings, fact: Fact[list[Image]]) -> bool:

@@ -25,6 +25,7 @@ from ....model.request import NodeRequest
 from ..context.context import Context
 from ..context.launch_templates import LaunchTemplate, label_template
 from ..provider.actor import ProviderActor
+from ..provider.usable import missing
 from .launch_in_progress import Ended, LaunchInProgress, request_values
 
 
@@ -72,7 +73,8 @@ def _draft(context: Context, wanted: Wanted, now: float) -> _Draft | None:
     """Create the record of the node in state init; return None if the label cannot be launched now."""
     actor, pool = context.pool(wanted.pool_id)
     label = pool.labels[wanted.label]
-    template = label_template(context, actor, pool, label, None, wanted.request)
+    lacks = missing(actor, actor.known.look(pool, label), context.now(), None)
+    template = label_template(context, actor, pool, label, lacks, wanted.request)
     if not template.complete or template.flavor is None:
         return None
     context.trials.begin(template.upload, wanted.request.id if wanted.request else "")
@@ -145,5 +147,5 @@ def adopted(
     if node.state == NodeState.INIT:
         node.set_state(NodeState.BUILDING, now)
     context.store.nodes.write(node)
-    settings = context.config.image_settings(actor.provider, label)
+    settings = context.image_settings(actor.provider, label)
     return LaunchInProgress(launch, node, held, actor, pool, label, settings, request_values(request), ended)

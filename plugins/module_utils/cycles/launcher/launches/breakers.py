@@ -68,6 +68,10 @@ class Breakers:
             if known is not None and step(known) != known:
                 self._change(provider, key, now, step)
 
+    def any_at(self, provider: str) -> bool:
+        """Return True if a breaker of the provider is open, or has counted failures."""
+        return bool(self._stored(provider))
+
     def known(self, provider: str) -> dict[str, Breaker]:
         """Return the breakers of a provider by "image/flavor", closed ones with failures included."""
         return self._known(provider, self._context.now())
@@ -200,7 +204,13 @@ def print_of_label(
     address it is reached.
     """
     provider, client = actor.provider, actor.client
+    made_of = (label, pool, provider, client.private, client.force_ipv4, client.roles, image, image_id, flavor_id)
     pool_settings = (pool.networks, pool.security_groups, pool.availability_zones, pool.auto_floating_ip)
     waits = (provider.launch_timeout, provider.boot_timeout)
     reach = (client.private, client.force_ipv4, client.roles)
-    return print_of(label, label.userdata, pool_settings, waits, reach, image, image_id, flavor_id)
+
+    def make() -> str:
+        return print_of(label, label.userdata, pool_settings, waits, reach, image, image_id, flavor_id)
+
+    # While a breaker is open each pass asks for it.
+    return actor.known.kept.once(("print", pool.name, label.name), made_of, make)

@@ -25,7 +25,7 @@ from ..context.launch_templates import ask_for_image, image_of
 from ..context.usable_builds import is_unused
 from ..provider.denials import denies_image
 from ..provider.facts import Fact
-from ..provider.usable import is_awaited, named_facts
+from ..provider.usable import is_awaited
 from .launch_in_progress import LaunchInProgress
 
 
@@ -95,8 +95,8 @@ def renew_facts(context: Context, ongoing: LaunchInProgress, now: float) -> bool
 
     :return: False while facts that were doubted are read again, and if the cloud lacks what the label names.
     """
-    actor, launch, known = ongoing.actor, ongoing.launch, ongoing.actor.known
-    facts: list[Fact[Any]] = [known.flavors, known.zones, *named_facts(actor, ongoing.pool, ongoing.label)]
+    launch, known = ongoing.launch, ongoing.actor.known
+    facts: list[Fact[Any]] = [known.flavors, known.zones, *known.look(ongoing.pool, ongoing.label).named]
     if not known.is_settled(facts, now):
         return False
     if launch.reread and launch.az is not None and known.zones.value and launch.az not in known.zones.value:

@@ -210,7 +210,7 @@ class Registry:
         return f"{self._hostname}:{self._config.path}"
 
     def _known(self, key: str) -> KnownPool | None:
-        return self._store.own.understood(f"{KNOWN_POOLS}/{key}", KnownPool.from_document)
+        return self._store.own.unchanging(f"{KNOWN_POOLS}/{key}", KnownPool.from_document)
 
     def _is_past(self, known: KnownPool, now: float) -> bool:
         """Return True for a pool that was not seen for long, or that was removed from this configuration."""

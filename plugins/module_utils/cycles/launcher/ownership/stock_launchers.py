@@ -93,8 +93,11 @@ class StockLaunchers:
         :param served: providers that another launcher has taken over; their former pools are left out.
         :param registered: what the caller has read: a pool that has vanished since :meth:`look` is absent already.
         """
-        present, found = {_key(pool) for pool in registered}, []
-        for key in self._store.own.children(STOCK_POOLS):
+        remembered, found = self._store.own.children(STOCK_POOLS), list[OtherPool]()
+        if not remembered:
+            return found
+        present = {_key(pool) for pool in registered}
+        for key in remembered:
             known = self._known(key)
             if known is None or key in present or known.provider_name in served:
                 continue
@@ -104,7 +107,7 @@ class StockLaunchers:
         return found
 
     def _known(self, key: str) -> StockPool | None:
-        return self._store.own.understood(f"{STOCK_POOLS}/{key}", StockPool.from_document)
+        return self._store.own.unchanging(f"{STOCK_POOLS}/{key}", StockPool.from_document)
 
 
 def _key(pool: PoolComponent) -> str:

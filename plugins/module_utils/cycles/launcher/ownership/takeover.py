@@ -172,7 +172,7 @@ class Takeover:
 
     def _images_of(self, provider: Provider) -> list[ImageSettings]:
         labels = [label for pool in provider.pools.values() for label in pool.labels.values()]
-        return [self._context.config.image_settings(provider, label) for label in labels]
+        return [self._context.image_settings(provider, label) for label in labels]
 
     def _tell_health(self, actor: ProviderActor, now: float) -> None:
         """Report once when a service, or a fact, is in trouble, and once when that is over."""

@@ -12,7 +12,6 @@ from ....clients.openstack.cloud_client import CloudClient
 from ....model.config.types import ImageSettings, Provider
 from ..provider.actor import ProviderActor
 from ..provider.facts import Fact
-from ..provider.usable import named_facts
 
 PATIENCE = 10.0
 """Seconds after which a launcher that stands by counts as ready: a cloud may not answer for long."""
@@ -82,7 +81,7 @@ class Warming:
 def _names(actor: ProviderActor) -> list[Fact[object]]:
     """Return the facts in which the names of the labels are looked up."""
     pools = actor.provider.pools.values()
-    facts = [fact for pool in pools for label in pool.labels.values() for fact in named_facts(actor, pool, label)]
+    facts = [fact for pool in pools for label in pool.labels.values() for fact in actor.known.look(pool, label).named]
     return [fact for place, fact in enumerate(facts) if fact not in facts[:place] and fact is not actor.known.networks]
 
 

@@ -245,8 +245,10 @@ def _pool_state(
     reading: PoolReading,
 ) -> PoolState:
     key = (actor.provider.name, pool.name)
-    load = Counter(ledger.zones[key]) + Counter(in_hand.zones.get(key, ()))
-    unread = Reason(reasons.FACTS_UNREAD, {"where": f"{actor.provider.name}/{pool.name}"})
+    load, coming = ledger.zones[key], Counter(in_hand.zones.get(key, ()))
+    unread = None
+    if reading.zones is None:
+        unread = Reason(reasons.FACTS_UNREAD, {"where": f"{actor.provider.name}/{pool.name}"})
     pool_id, freezes = context.pool_ids[key], gates.freezes
     narrow = freezes.narrow(pool_id)
     trials = freezes.trials(pool_id, in_hand.needed(key)) if narrow else {}
@@ -260,8 +262,8 @@ def _pool_state(
         used=ledger.by_pool[key],
         freeing=ledger.freeing_in_pool[key],
         ignore_provider_quota=pool.ignore_provider_quota,
-        az_load={zone: load[zone] for zone in reading.zones or ()},
-        blocked=unread if reading.zones is None else None,
+        az_load={zone: load[zone] + coming[zone] for zone in reading.zones or ()},
+        blocked=unread,
         frozen={**freezes.in_force(pool_id), **narrow},
         frozen_room=freezes.room(pool_id, actor, ledger.by_provider[actor.provider.name]) + Resources(trials),
         narrow=frozenset(narrow),

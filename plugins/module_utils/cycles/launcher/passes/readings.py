@@ -88,16 +88,27 @@ def _read_pool(context: Context, gates: Gates, actor: ProviderActor, pool: Pool,
     zones = given or actor.known.zones.want(context.now(), max_age)
     if zones is None and actor.known.zones.trouble is not None and not actor.known.denials.zones:
         zones = []  # nova chooses the zone
-    offers = {name: _offer(context, gates, actor, pool, label, max_age) for name, label in pool.labels.items()}
+    wary = gates.breakers.any_at(actor.provider.name)
+    offers = {name: _offer(context, gates, actor, pool, label, max_age, wary) for name, label in pool.labels.items()}
     return PoolReading(offers, zones)
 
 
 def _offer(
-    context: Context, gates: Gates, actor: ProviderActor, pool: Pool, label: PoolLabel, max_age: float | None
+    context: Context,
+    gates: Gates,
+    actor: ProviderActor,
+    pool: Pool,
+    label: PoolLabel,
+    max_age: float | None,
+    wary: bool,
 ) -> LabelOffer:
-    ask_about(context, actor, pool, label, max_age)
-    template = label_template(context, actor, pool, label, max_age)
-    if not template.complete or template.flavor is None:
+    """Return the offer of a label.
+
+    :param wary: False if no breaker of the provider is known, so that none need be looked for.
+    """
+    lacks = ask_about(context, actor, pool, label, max_age)
+    template = label_template(context, actor, pool, label, lacks)
+    if not wary or not template.complete or template.flavor is None:
         return template.offer
     where = f"{actor.provider.name}/{pool.name}"
     name, place = actor.provider.name, f"{pool.name}/{label.name}"

@@ -157,6 +157,8 @@ class Health:
 
     def held_until(self, kind: str) -> float:
         """Return the UNIX time until which no call of this kind is made because its service asked for a pause."""
+        if not self._held:
+            return 0.0
         return max(self._held.get(name, (0.0, 0.0))[0] for name in (*CORE, service_of(kind)))
 
     @property
@@ -216,12 +218,19 @@ class Health:
 
     def blocked(self, now: float) -> Reason | None:
         """Return why no work may be given to the provider now; None if it may."""
-        if not self._services and not self._silent and not self._lacks():
+        if self._is_well:
             return None
         for name in CORE:
             if name in self._silent:
                 return self._trouble(_silence(*self._silent[name]), name)
         return self.refused(now) or self._without_needed()
+
+    @property
+    def _is_well(self) -> bool:
+        """True while nothing is known that could stop any launch, as nearly always."""
+        if self._silent or self._held or self._creates is not None:
+            return False
+        return not any(item.error is not None for item in self._services.values()) and not self._lacks()
 
     def refused(self, now: float) -> Reason | None:
         """Return the same, but only for reasons that follow from answers, not from missing answers."""

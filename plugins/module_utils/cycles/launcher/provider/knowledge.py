@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import cached_property
 from operator import is_
 from typing import Any, Protocol, TypeVar
 
@@ -36,6 +37,86 @@ class MakeFact(Protocol):
 
     def __call__(self, what: str, read: Callable[[], Any], max_age: float, /, *, heeded: bool = True) -> Fact[Any]:
         """Return a new fact. *heeded*: True if errors of its reading count for the health of the API."""
+
+
+class Kept:
+    """Results that a pass needs as the pass before did: each is made again only if what it was made of was replaced."""
+
+    def __init__(self) -> None:
+        self._results: dict[Hashable, tuple[tuple[object, ...], Any]] = {}
+
+    def once(self, place: Hashable, made_of: tuple[object, ...], make: Callable[[], T]) -> T:
+        """Return the result of *make*, which is called again only if an object of *made_of* is another one.
+
+        :param place: names what is kept. Nobody may change the result, nor what it was made of.
+        """
+        before = self._results.get(place)
+        if before is None or not all(map(is_, made_of, before[0])):
+            before = self._results[place] = made_of, make()
+        result: T = before[1]
+        return result
+
+
+class LabelLook:
+    """What one state of the known facts says about one label of a pool, see :meth:`Knowledge.look`."""
+
+    def __init__(self, known: Knowledge, client: CloudClient, pool: Pool, label: PoolLabel) -> None:
+        self.known = known
+        self.pool = pool
+        self.label = label
+        self._client = client
+        self._networks = known.networks.value
+        self._answers: dict[str, Any] = {}
+
+    def once(self, what: str, look: Callable[[], T]) -> T:
+        """Return the result of *look*, which is called once; it may depend on the label and the known facts alone."""
+        if what not in self._answers:
+            self._answers[what] = look()
+        result: T = self._answers[what]
+        return result
+
+    @cached_property
+    def named(self) -> Sequence[Fact[Any]]:
+        """The facts in which the names of the label are looked up, except flavor and image; only those it needs."""
+        known, pool, label = self.known, self.pool, self.label
+        # The networks are needed even when none is named: nova does not choose between several.
+        facts: list[Fact[Any]] = [known.networks]
+        if pool.availability_zones:
+            facts.append(known.every_zone)
+        if label.key_name is not None:
+            facts.append(known.keypairs)
+        if pool.security_groups:
+            facts.append(known.security_groups)
+        if label.launches.server_group is not None:
+            facts.append(known.server_groups)
+        return facts
+
+    @cached_property
+    def awaited(self) -> Sequence[Fact[Any]]:
+        """Those of them for whose first answer a launch waits.
+
+        Without named networks the create looks at them, so that a slow neutron delays no record of a node.
+        """
+        networks = self.label.networks or self.pool.networks
+        return [fact for fact in self.named if networks or fact is not self.known.networks]
+
+    @cached_property
+    def floats(self) -> bool:
+        """True if nodes of the label most likely get a floating IP."""
+        client, names = self._client, self.label.networks or self.pool.networks
+        return self.pool.auto_floating_ip and will_need_floating_ip(
+            names, self._networks or [], private=client.private, roles=client.roles
+        )
+
+    def floating_problems(self, now: float) -> Sequence[str]:
+        """Return why nodes of the label that need a floating IP can get none; empty while that is not known."""
+        dead_ends = self.known.dead_ends.known(now)
+
+        def problems() -> Sequence[str]:
+            return list(floating_problems(self.pool, self.label, self._networks, self._client, dead_ends))
+
+        # Dead ends are rare, and each moment has a set of its own.
+        return problems() if dead_ends else self.once("floating problems", problems)
 
 
 class Knowledge:
@@ -78,7 +159,7 @@ class Knowledge:
         )
         self.image_names: Fact[list[str]] = fact("GET /images", lambda: client().image_names(), HOUR, heeded=False)
         self.images: dict[str, Fact[list[Image]]] = {}
-        self._kept: dict[tuple[str, str, str], tuple[tuple[object, ...], Any]] = {}
+        self.kept = Kept()
         self._hidden: dict[tuple[str, str], list[Lack]] = {}
         """Pool and label → the lists of which items cannot be read, one of which may be what the label names."""
 
@@ -102,22 +183,23 @@ class Knowledge:
             self.images[name] = self._fact("GET /images", lambda: self._client().images_named(name), IMAGE_AGE)
         return self.images[name]
 
-    def looked_up(self, pool: Pool, label: PoolLabel, look: Callable[[], list[str]]) -> list[str]:
-        """Return the result of *look*, which is called again only if the label or a known fact has changed."""
-        known: tuple[Fact[Any], ...] = (self.flavors, self.networks, *self._of_labels)
-        return self.once("looked up", pool, label, (fact.value for fact in known), look)
-
-    def once(self, what: str, pool: Pool, label: PoolLabel, known: Iterable[object], look: Callable[[], T]) -> T:
-        """Return the result of *look*, which is called again only if the label or an object of *known* is another one.
-
-        :param what: names what is kept.
-        """
-        place, now = (what, pool.name, label.name), (pool, label, *known)
-        before = self._kept.get(place)
-        if before is None or not all(map(is_, now, before[0])):
-            before = self._kept[place] = (now, look())
-        result: T = before[1]
-        return result
+    def look(self, pool: Pool, label: PoolLabel) -> LabelLook:
+        """Return what the known facts say about a label: the same object until the label or one of them changes."""
+        client = self._client()
+        made_of = (
+            pool,
+            label,
+            client,
+            client.private,
+            client.roles,
+            self.flavors.value,
+            self.networks.value,
+            self.every_zone.value,
+            self.keypairs.value,
+            self.security_groups.value,
+            self.server_groups.value,
+        )
+        return self.kept.once((pool.name, label.name), made_of, lambda: LabelLook(self, client, pool, label))
 
     def note_hidden(self, place: tuple[str, str], errors: Iterable[CloudError], now: float) -> None:
         """Note which lists may have what a label names among the items that cannot be read; none: it is not so.
@@ -131,6 +213,8 @@ class Knowledge:
 
     def hidden(self, provider: Provider) -> list[Lack]:
         """Return the lists that may have what labels of the provider name among the items that cannot be read."""
+        if not self._hidden:
+            return []
         places = {(pool.name, label) for pool in provider.pools.values() for label in pool.labels}
         return [lack for place, lacks in self._hidden.items() if place in places for lack in lacks]
 
@@ -172,26 +256,11 @@ class Knowledge:
 
     def floats(self, pool: Pool, label: PoolLabel) -> bool:
         """Return True if nodes of the label most likely get a floating IP."""
-        if not pool.auto_floating_ip:
-            return False
-        client, networks, names = self._client(), self.networks.value, label.networks or pool.networks
+        return pool.auto_floating_ip and self.look(pool, label).floats
 
-        def floats() -> bool:
-            return will_need_floating_ip(names, networks or [], private=client.private, roles=client.roles)
-
-        return self.once("floats", pool, label, (networks, client.private, client.roles), floats)
-
-    def floating_problems(self, pool: Pool, label: PoolLabel, now: float) -> list[str]:
+    def floating_problems(self, pool: Pool, label: PoolLabel, now: float) -> Sequence[str]:
         """Return why nodes of the label that need a floating IP can get none; empty while that is not known."""
-        client, networks, dead_ends = self._client(), self.networks.value, self.dead_ends.known(now)
-
-        def problems() -> list[str]:
-            return list(floating_problems(pool, label, networks, client, dead_ends))
-
-        # Dead ends are rare, and each moment has a set of its own.
-        if dead_ends:
-            return problems()
-        return self.once("floating problems", pool, label, (networks, client.private, client.roles), problems)
+        return self.look(pool, label).floating_problems(now)
 
     def needed_services(self, pool: Pool, label: PoolLabel) -> set[str]:
         """Return the services besides nova and keystone that a launch of the label needs."""

@@ -78,10 +78,11 @@ class Needs:
         return list({(lack.kind, str(lack.error)): lack for lack in reversed(found)}.values())[::-1]
 
     def _names(self) -> list[Fact[Any]]:
-        """Return the facts that labels need, of those that the latest looks asked for."""
-        facts: list[Fact[Any]] = list(self._known.images.values())
-        facts += [self._known.networks] if self._known.networks_needed(self._provider()) else []
-        facts += [self._known.server_groups] if self._known.groups_needed(self._provider()) else []
+        """Return the facts with a failed reading that labels need, of those that the latest looks asked for."""
+        known = self._known
+        facts: list[Fact[Any]] = [fact for fact in known.images.values() if fact.failures]
+        facts += [known.networks] if known.networks.failures and known.networks_needed(self._provider()) else []
+        facts += [known.server_groups] if known.server_groups.failures and known.groups_needed(self._provider()) else []
         latest = self._known.flavors.wanted_at
         return [fact for fact in facts if fact.wanted_at >= latest - LATELY]
 

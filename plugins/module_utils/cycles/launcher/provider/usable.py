@@ -14,27 +14,13 @@ from ....model.errors import CloudUnavailable
 from ....model.reasons import Reason
 from .actor import ProviderActor
 from .facts import Fact
+from .knowledge import LabelLook
 from .lacks import Lack
 
 MISS_AGE = 60.0
 """Seconds. No request is declined because of an older reading: a missing name may have been created meanwhile."""
 SOON = 5.0
 """Seconds for which a launch waits for the first answer about names; then it goes on without it."""
-
-
-def named_facts(actor: ProviderActor, pool: Pool, label: PoolLabel) -> list[Fact[Any]]:
-    """Return the facts in which the names of the label are looked up, except flavor and image; only those it needs."""
-    # The networks are needed even when none is named: nova does not choose between several.
-    facts: list[Fact[Any]] = [actor.known.networks]
-    if pool.availability_zones:
-        facts.append(actor.known.every_zone)
-    if label.key_name is not None:
-        facts.append(actor.known.keypairs)
-    if pool.security_groups:
-        facts.append(actor.known.security_groups)
-    if label.launches.server_group is not None:
-        facts.append(actor.known.server_groups)
-    return facts
 
 
 def catalog_of(actor: ProviderActor) -> Catalog:
@@ -52,31 +38,29 @@ def catalog_of(actor: ProviderActor) -> Catalog:
     )
 
 
-def ask_for_names(actor: ProviderActor, pool: Pool, label: PoolLabel, now: float, max_age: float | None) -> None:
-    """Ask for the facts in which the label's names are looked up.
+def ask_for_names(actor: ProviderActor, look: LabelLook, now: float, max_age: float | None) -> None:
+    """Ask for the facts in which the names of a label are looked up.
 
     :param max_age: seconds after which a fact is read again; infinite to read only facts that were never read.
     """
-    facts = named_facts(actor, pool, label)
-    for fact in facts:
+    for fact in look.named:
         fact.want(now, max_age)
-    if max_age != math.inf and not _is_unread(facts, actor, pool, label, now) and _misses(actor, pool, label):
-        for fact in _too_old(actor, facts, now):
+    if max_age != math.inf and not _is_unread(look, now) and _misses(actor, look):
+        for fact in _too_old(look, now):
             fact.want(now, MISS_AGE)
 
 
-def missing(actor: ProviderActor, pool: Pool, label: PoolLabel, now: float, max_age: float | None) -> list[str] | None:
-    """Return the names of the label that the cloud does not have; None while that is not known.
+def missing(actor: ProviderActor, look: LabelLook, now: float, max_age: float | None) -> list[str] | None:
+    """Return the names of a label that the cloud does not have; None while that is not known.
 
     A failed reading does not stop a launch: then no name counts as missing.
 
     :param max_age: the value that was given to :func:`ask_for_names`.
     """
-    facts = named_facts(actor, pool, label)
-    if _is_unread(facts, actor, pool, label, now):
+    if actor.known.flavors.value is None or _is_unread(look, now):
         return None
-    found = [*_misses(actor, pool, label), *actor.known.floating_problems(pool, label, now)]
-    return None if found and max_age != math.inf and _too_old(actor, facts, now) else found
+    found = [*_misses(actor, look), *look.floating_problems(now)]
+    return None if found and max_age != math.inf and _too_old(look, now) else found
 
 
 def unsure(actor: ProviderActor, pool: Pool, label: PoolLabel, now: float) -> Reason | None:
@@ -94,10 +78,8 @@ def unsure(actor: ProviderActor, pool: Pool, label: PoolLabel, now: float) -> Re
     return next((actor.health.reason_of(Lack(error.call, error, now)) for error in errors), None)
 
 
-def _is_unread(facts: list[Fact[Any]], actor: ProviderActor, pool: Pool, label: PoolLabel, now: float) -> bool:
-    # Without named networks the create looks at them, so that a slow neutron delays no record of a node.
-    named = bool(label.networks or pool.networks)
-    return any(is_awaited(fact, now) for fact in facts if named or fact is not actor.known.networks)
+def _is_unread(look: LabelLook, now: float) -> bool:
+    return any(is_awaited(fact, now) for fact in look.awaited)
 
 
 def is_awaited(fact: Fact[Any], now: float) -> bool:
@@ -105,9 +87,9 @@ def is_awaited(fact: Fact[Any], now: float) -> bool:
     return fact.answered_at is None and fact.error is None and fact.waited(now) < SOON
 
 
-def _misses(actor: ProviderActor, pool: Pool, label: PoolLabel) -> list[str]:
-    return actor.known.looked_up(pool, label, lambda: misses(pool, label, catalog_of(actor)))
+def _misses(actor: ProviderActor, look: LabelLook) -> list[str]:
+    return look.once("misses", lambda: misses(look.pool, look.label, catalog_of(actor)))
 
 
-def _too_old(actor: ProviderActor, facts: list[Fact[Any]], now: float) -> list[Fact[Any]]:
-    return [fact for fact in (actor.known.flavors, *facts) if fact.age(now) > MISS_AGE]
+def _too_old(look: LabelLook, now: float) -> list[Fact[Any]]:
+    return [fact for fact in (look.known.flavors, *look.named) if fact.age(now) > MISS_AGE]

@@ -47,6 +47,26 @@ def test_names_documents_and_locks():
     )
 
 
+def test_the_documents_of_a_folder_are_the_same_object_until_one_of_them_changes():
+    tree = Tree()
+    assert list(tree.documents("/n")) == []
+    tree.put("/n/1", b"one", stat(1))
+    before = tree.documents("/n")
+    tree.put("/m/1", b"elsewhere", stat(2))
+    tree.touch("/n/lock")
+    tree.put("/n/1", b"older", stat(0))
+    assert tree.documents("/n") is before
+    tree.put("/n/1", b"two", stat(3))
+    changed = tree.documents("/n")
+    assert [entry.data for _name, entry in changed] == [b"two"] and changed is not before
+    tree.put("/n/2", b"new", stat(4))
+    assert [name for name, _entry in tree.documents("/n")] == ["1", "2"]
+    tree.remove("/n/1")
+    assert [name for name, _entry in tree.documents("/n")] == ["2"]
+    tree.remove("/n/2")
+    assert list(tree.documents("/n")) == []
+
+
 def test_dropping_leaves_nothing():
     tree = Tree()
     tree.put("/n/1", b"", stat(1))

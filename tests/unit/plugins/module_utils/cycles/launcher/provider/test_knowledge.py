@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,7 +17,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack
     NetworkRoles,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.provider.facts import Fact
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.provider.knowledge import Knowledge
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.provider.knowledge import Kept, Knowledge
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Network
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import Pool, PoolLabel
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudNotFound, CloudUnavailable
@@ -32,18 +34,31 @@ def known(client: Any = None) -> Knowledge:
 
 
 def test_what_was_looked_up_holds_until_something_changes():
-    knowledge, pool, label, looks = known(), Pool("main"), PoolLabel("small"), []
+    knowledge, looks = known(SimpleNamespace(private=False, roles=NetworkRoles())), []
+    pool, label = Pool("main"), PoolLabel("small")
 
     def look() -> list[str]:
         looks.append(1)
         return ["nothing"]
 
     for _unused in range(2):
-        assert knowledge.looked_up(pool, label, look) == ["nothing"]
+        assert knowledge.look(pool, label).once("what", look) == ["nothing"]
     assert len(looks) == 1
     knowledge.flavors.value = []
-    knowledge.looked_up(pool, label, look)
+    knowledge.look(pool, label).once("what", look)
     assert len(looks) == 2
+    knowledge.look(pool, replace(label)).once("what", look)
+    assert len(looks) == 3
+
+
+def test_a_result_is_kept_until_what_it_was_made_of_was_replaced_even_by_its_equal():
+    kept, first, second = Kept(), [1], [1]
+    assert kept.once("sum", (first,), lambda: sum(first)) == 1
+    first.append(2)
+    assert kept.once("sum", (first,), lambda: sum(first)) == 1
+    assert kept.once("length", (first,), lambda: len(first)) == 2
+    assert kept.once("sum", (second, first), lambda: sum(second) + sum(first)) == 4
+    assert kept.once("sum", (second, first), lambda: 0) == 4
 
 
 def test_whether_a_floating_ip_is_needed_and_can_be_had_follows_networks_client_and_dead_ends():
@@ -52,7 +67,7 @@ def test_whether_a_floating_ip_is_needed_and_can_be_had_follows_networks_client_
     knowledge, pool, label = known(client), Pool("main", networks=("private",)), PoolLabel("small")
     private, public = Network("net-1", "private"), Network("net-2", "public", external=True)
 
-    def seen(now: float = 0.0) -> tuple[bool, list[str]]:
+    def seen(now: float = 0.0) -> tuple[bool, Sequence[str]]:
         return knowledge.floats(pool, label), knowledge.floating_problems(pool, label, now)
 
     assert seen() == (False, [])
