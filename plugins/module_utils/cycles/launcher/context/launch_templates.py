@@ -52,26 +52,27 @@ class LaunchTemplate:
 
 
 def ask_about(
-    context: Context, actor: ProviderActor, pool: Pool, label: PoolLabel, max_age: float | None
+    context: Context, actor: ProviderActor, pool: Pool, label: PoolLabel, now: float, max_age: float | None
 ) -> list[str] | None:
     """Ask the cloud for the facts of :func:`label_template` that are unknown or older than *max_age* seconds.
 
     :return: what the cloud lacks of the label, see :func:`.missing`.
     """
-    now, known = context.now(), actor.known
+    known = actor.known
     if known.flavors.want(now, max_age) is None:
         return None
     look = known.look(pool, label)
     ask_for_names(actor, look, now, max_age)
     lacks = missing(actor, look, now, max_age)
     if lacks is not None and not label.is_canary:
-        ask_for_image(context, actor, context.image_settings(actor.provider, label), max_age)
+        ask_for_image(context, actor, context.image_settings(actor.provider, label), now, max_age)
     return lacks
 
 
-def ask_for_image(context: Context, actor: ProviderActor, settings: ImageSettings, max_age: float | None) -> None:
+def ask_for_image(
+    context: Context, actor: ProviderActor, settings: ImageSettings, now: float, max_age: float | None
+) -> None:
     """Ask the cloud for the facts of :func:`image_of` that are unknown or older than *max_age* seconds."""
-    now = context.now()
     if settings.kind == "diskimage":
         lost = actor.known.denials.images
         upload = next(iter(usable_uploads(context, settings.name, actor.provider.name)), None)
@@ -104,6 +105,7 @@ def label_template(
     pool: Pool,
     label: PoolLabel,
     lacks: list[str] | None,
+    now: float,
     request: NodeRequest | None = None,
 ) -> LaunchTemplate:
     """Return the resources and the image of the label, as far as they are known; make no call.
@@ -111,7 +113,6 @@ def label_template(
     :param lacks: what the cloud lacks of the label, see :func:`.missing`.
     :param request: the request for which nodes are launched now.
     """
-    now = context.now()
     settings = context.image_settings(actor.provider, label)
     where = f"{actor.provider.name}/{pool.name}"
     if lacks is None:
@@ -123,9 +124,9 @@ def label_template(
     if doubt is not None:
         return LaunchTemplate(LabelOffer(not_now=doubt), settings)
     if lacks:
-        return LaunchTemplate(_lacking(context, actor, settings, label, where, lacks), settings)
+        return LaunchTemplate(_lacking(context, actor, settings, label, where, lacks, now), settings)
     flavor, offer = _launchable(actor, pool, label)
-    image_id, upload, why = image_of(context, actor, settings, label, where, request)
+    image_id, upload, why = image_of(context, actor, settings, label, where, now, request)
     if why is None:
         return LaunchTemplate(offer, settings, flavor, image_id, upload)
     permanent = why.code in reasons.WITHOUT_IMAGE
@@ -146,14 +147,20 @@ def _launchable(actor: ProviderActor, pool: Pool, label: PoolLabel) -> tuple[Fla
 
 
 def _lacking(
-    context: Context, actor: ProviderActor, settings: ImageSettings, label: PoolLabel, where: str, lacks: list[str]
+    context: Context,
+    actor: ProviderActor,
+    settings: ImageSettings,
+    label: PoolLabel,
+    where: str,
+    lacks: list[str],
+    now: float,
 ) -> LabelOffer:
     """Return the offer of a label that cannot be launched. If the cloud answers soon, it also names a wrong image."""
     if settings.kind == "cloud-image":
-        _image, _upload, why = image_of(context, actor, settings, label, where)
+        _image, _upload, why = image_of(context, actor, settings, label, where, now)
         if why is not None and why.code == reasons.LABEL_BROKEN:
             lacks = [*lacks, str(why.figures["text"])]
-        elif why is not None and any(fact.waited(context.now()) < SOON for fact in actor.known.images.values()):
+        elif why is not None and any(fact.waited(now) < SOON for fact in actor.known.images.values()):
             return LabelOffer(not_now=_unread(actor, where))
     return LabelOffer(never=_broken(where, label, lacks))
 
@@ -164,6 +171,7 @@ def image_of(
     settings: ImageSettings,
     label: PoolLabel,
     where: str,
+    now: float,
     request: NodeRequest | None = None,
     node_id: str = "",
 ) -> tuple[str | None, Upload | None, Reason | None]:
@@ -172,7 +180,7 @@ def image_of(
     :param node_id: the node that is made anew.
     """
     figures = {"where": where, "label": label.name, "image": settings.name}
-    now, lost = context.now(), actor.known.denials.images
+    lost = actor.known.denials.images
     if label.is_canary:
         upload = _under_test(context, settings.name, actor.provider.name)
         lack = Reason(reasons.NO_IMAGE, figures) if upload is None else None

@@ -73,8 +73,8 @@ def _draft(context: Context, wanted: Wanted, now: float) -> _Draft | None:
     """Create the record of the node in state init; return None if the label cannot be launched now."""
     actor, pool = context.pool(wanted.pool_id)
     label = pool.labels[wanted.label]
-    lacks = missing(actor, actor.known.look(pool, label), context.now(), None)
-    template = label_template(context, actor, pool, label, lacks, wanted.request)
+    lacks = missing(actor, actor.known.look(pool, label), now, None)
+    template = label_template(context, actor, pool, label, lacks, now, wanted.request)
     if not template.complete or template.flavor is None:
         return None
     context.trials.begin(template.upload, wanted.request.id if wanted.request else "")

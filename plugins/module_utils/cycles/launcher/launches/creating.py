@@ -71,10 +71,10 @@ def renew_image(context: Context, ongoing: LaunchInProgress, now: float) -> bool
     # After a failure another build may be the better choice.
     if not lost and not (launch.failures and ongoing.image.kind == "diskimage"):
         return True
-    ask_for_image(context, actor, ongoing.image, None)
+    ask_for_image(context, actor, ongoing.image, now, None)
     request = context.store.requests.get(launch.request_id) if launch.request_id else None
     where, node_id = "/".join(ongoing.key), ongoing.node.id
-    image_id, upload, why = image_of(context, actor, ongoing.image, ongoing.label, where, request, node_id)
+    image_id, upload, why = image_of(context, actor, ongoing.image, ongoing.label, where, now, request, node_id)
     if why is not None and not lost:
         return True
     if why is None and image_id != launch.cloud_image_id:

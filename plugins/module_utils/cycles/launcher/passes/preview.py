@@ -155,8 +155,9 @@ def _lacking(context: Context, providers: dict[str, dict[str, Any]]) -> Iterator
     for name, actor in context.actors.items():
         for pool in actor.provider.pools.values() if providers[name]["reached"] else ():
             for label in pool.labels.values() if pool.max_servers > 0 else ():
-                lacks = ask_about(context, actor, pool, label, math.inf)
-                offer = label_template(context, actor, pool, label, lacks).offer
+                now = context.now()
+                lacks = ask_about(context, actor, pool, label, now, math.inf)
+                offer = label_template(context, actor, pool, label, lacks, now).offer
                 if offer.never is not None and offer.never.code == reasons.LABEL_BROKEN:
                     yield f"{name}/{pool.name}", label.name, str(offer.never.figures["text"])
                 for text in too_large(offer.resources, pool, actor.usage.bounds, name):

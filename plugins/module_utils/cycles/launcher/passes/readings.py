@@ -44,20 +44,20 @@ def read_clouds(
     :return: the readings by (provider, pool).
     """
     readings: dict[tuple[str, str], PoolReading] = {}
-    max_age = None if demand and not patient else math.inf
+    now, max_age = context.now(), None if demand and not patient else math.inf
     for name, actor in context.actors.items():
         # Without demand, the limits are read once, so that the first request need not wait for them.
         tried = demand or actor.limits.error is not None or actor.view.listing.failures > 0
         age = _limits_age(actor, gates.freezes.any_at(name)) if tried else math.inf
         if patient and age == LIMITS_AGE:
             age = LIMITS_AGE_WHEN_PATIENT
-        actor.capacity.want(context.now(), age)
+        actor.capacity.want(now, age)
         if demand and actor.health.away(NEUTRON) is not None:
-            actor.known.networks.want(context.now(), PROBE_AGE)
+            actor.known.networks.want(now, PROBE_AGE)
         given_back = actor.given_back.size
         actor.usage.follow(actor.view.servers, ledger.in_cloud[name], ledger.node_ids, ledger.server_ids, given_back)
         pools = actor.provider.pools.values()
-        mine = {pool.name: _read_pool(context, gates, actor, pool, max_age) for pool in pools}
+        mine = {pool.name: _read_pool(context, gates, actor, pool, now, max_age) for pool in pools}
         actor.usage.expect(_largest_need(mine.values()))
         readings |= {(name, pool): reading for pool, reading in mine.items()}
     return readings
@@ -83,13 +83,17 @@ def _largest_need(readings: Iterable[PoolReading]) -> Resources:
     return Resources(most)
 
 
-def _read_pool(context: Context, gates: Gates, actor: ProviderActor, pool: Pool, max_age: float | None) -> PoolReading:
+def _read_pool(
+    context: Context, gates: Gates, actor: ProviderActor, pool: Pool, now: float, max_age: float | None
+) -> PoolReading:
     given = [zone for zone in pool.availability_zones if zone not in unused_zones(pool, actor.known.every_zone.value)]
-    zones = given or actor.known.zones.want(context.now(), max_age)
+    zones = given or actor.known.zones.want(now, max_age)
     if zones is None and actor.known.zones.trouble is not None and not actor.known.denials.zones:
         zones = []  # nova chooses the zone
     wary = gates.breakers.any_at(actor.provider.name)
-    offers = {name: _offer(context, gates, actor, pool, label, max_age, wary) for name, label in pool.labels.items()}
+    offers = {
+        name: _offer(context, gates, actor, pool, label, now, max_age, wary) for name, label in pool.labels.items()
+    }
     return PoolReading(offers, zones)
 
 
@@ -99,6 +103,7 @@ def _offer(
     actor: ProviderActor,
     pool: Pool,
     label: PoolLabel,
+    now: float,
     max_age: float | None,
     wary: bool,
 ) -> LabelOffer:
@@ -106,8 +111,8 @@ def _offer(
 
     :param wary: False if no breaker of the provider is known, so that none need be looked for.
     """
-    lacks = ask_about(context, actor, pool, label, max_age)
-    template = label_template(context, actor, pool, label, lacks)
+    lacks = ask_about(context, actor, pool, label, now, max_age)
+    template = label_template(context, actor, pool, label, lacks, now)
     if not wary or not template.complete or template.flavor is None:
         return template.offer
     where = f"{actor.provider.name}/{pool.name}"
