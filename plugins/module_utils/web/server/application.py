@@ -10,6 +10,7 @@ import logging
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from ...model.errors import ConfigError
@@ -101,6 +102,13 @@ class Visitors:
         return not self.hosts or name.lower().rstrip(".") in {known.lower().rstrip(".") for known in self.hosts}
 
 
+@lru_cache(maxsize=2)
+def map_of(routes: tuple[Route, ...]) -> Map:
+    """Return the router, for which werkzeug compiles code for each path: once for all applications of a process."""
+    rules = [Rule(route.path, endpoint=route) for route in routes]
+    return Map(rules, strict_slashes=True, merge_slashes=False, redirect_defaults=False)
+
+
 class Application:
     """The WSGI application.
 
@@ -111,8 +119,7 @@ class Application:
     def __init__(self, picture: Picture, routes: Iterable[Route] = ROUTES, visitors: Visitors | None = None) -> None:
         self._picture = picture
         self._visitors = visitors or Visitors()
-        rules = [Rule(route.path, endpoint=route) for route in routes]
-        self._map = Map(rules, strict_slashes=True, merge_slashes=False, redirect_defaults=False)
+        self._map = map_of(tuple(routes))
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         """Answer one request."""
