@@ -6,9 +6,12 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,11 +20,23 @@ import pytest
 
 from tests.support.ansible_run import BIN, COLLECTIONS, ROOT, environment
 from tests.support.warm_ansible import WarmAnsible
+from tests.support.warm_tasks import interpreter
 
 TASKS: list[dict[str, Any]] = [
     {"name": "Ours", "stackci.nodepool.nodepool_config_check": {"path": "none.yaml"}, "ignore_errors": True},
     {"name": "Ansible's", "ansible.builtin.ping": {}},
     {"name": "Its environment", "ansible.builtin.command": {"cmd": "printenv MINE"}, "changed_when": False},
+    {"name": "Twice", "ansible.builtin.include_tasks": "part.yml", "loop": ["one", "two"]},
+    {"name": "Kept", "ansible.builtin.debug": {"msg": "{{ kept }} {{ answer.results | map(attribute='rc') }}"}},
+    {"name": "Wrong", "ansible.builtin.debug": {"msg": "{{ nowhere }}"}, "ignore_errors": True},
+    {"name": "Dark", "ansible.builtin.command": {"cmd": "echo mine"}, "no_log": True, "changed_when": False},
+    {"name": "Not this", "ansible.builtin.debug": {"msg": "no"}, "when": "kept != 'two one'"},
+    {
+        "name": "Its own environment",
+        "ansible.builtin.shell": {"cmd": "echo $MINE; exit 3"},
+        "environment": {"MINE": "of the 'task' $HOME"},
+        "ignore_errors": True,
+    },
     {
         "name": "Later",
         "stackci.nodepool.nodepool_config_check": {"path": "none.yaml"},
@@ -30,6 +45,25 @@ TASKS: list[dict[str, Any]] = [
         "ignore_errors": True,
     },
 ]
+
+PART: list[dict[str, Any]] = [
+    {
+        "vars": {"seen": "{{ item }}", "before": "{{ kept | default('') }}"},
+        "block": [
+            {"name": "Says {{ seen }}", "ansible.builtin.debug": {"msg": "{{ seen }} after {{ before }}"}},
+            {
+                "name": "Each",
+                "ansible.builtin.command": {"cmd": "echo {{ seen }} {{ each }}"},
+                "loop": [1, 2],
+                "loop_control": {"loop_var": "each", "label": "{{ seen }}-{{ each }}"},
+                "register": "answer",
+                "changed_when": "each == 2",
+            },
+            {"name": "Keeps", "ansible.builtin.set_fact": {"kept": "{{ seen }} {{ before }}"}},
+        ],
+    },
+]
+"""Tasks that are included twice: what the first time leaves in them would be seen the second time."""
 
 
 @pytest.fixture(scope="module")
@@ -43,10 +77,13 @@ def play(folder: Path, tasks: list[dict[str, Any]]) -> list[str]:
     """The command that runs them."""
     document = {"name": "One", "hosts": "localhost", "connection": "local", "gather_facts": False, "tasks": tasks}
     (folder / "play.yml").write_text(json.dumps([document]))
+    (folder / "part.yml").write_text(json.dumps(PART))
     return ["ansible-playbook", "play.yml", "-e", "given=word"]
 
 
-@pytest.mark.parametrize("more", [{}, {"ANSIBLE_STDOUT_CALLBACK": "minimal"}], ids=["default", "minimal"])
+@pytest.mark.parametrize(
+    "more", [{}, {"ANSIBLE_STDOUT_CALLBACK": "minimal", "ANSIBLE_PIPELINING": "false"}], ids=["default", "minimal"]
+)
 def test_it_says_and_returns_the_same(warm: WarmAnsible, tmp_path: Path, more: dict[str, str]) -> None:
     words = play(tmp_path, [*TASKS, {"name": "End", "ansible.builtin.fail": {"msg": "{{ given }}"}}])
     variables = environment(tmp_path, MINE="of the caller", ANSIBLE_ASYNC_DIR=str(tmp_path / "jobs"), **more)
@@ -63,6 +100,7 @@ def test_it_says_and_returns_the_same(warm: WarmAnsible, tmp_path: Path, more: d
     assert (forked.returncode, told(forked)) == (real.returncode, told(real))
     assert real.returncode == 2
     assert '"msg": "word"' in real.stdout
+    assert "of the 'task' $HOME" in real.stdout
 
 
 def told(done: subprocess.CompletedProcess[str]) -> list[str]:
@@ -92,6 +130,40 @@ def test_a_shell_runs_it_by_its_name(warm: WarmAnsible, tmp_path: Path) -> None:
 
     assert shell(warm.commands) == shell(BIN)
     assert '"msg": "mine"' in shell(warm.commands, ANSIBLE_FILTER_PLUGINS=str(tmp_path)), "by the real one"
+
+
+def test_a_signal_ends_what_a_task_has_started(warm: WarmAnsible, tmp_path: Path) -> None:
+    words = play(tmp_path, [{"name": "Wait", "ansible.builtin.shell": {"cmd": "echo $$ > pid; exec sleep 60"}}])
+    variables = environment(tmp_path, ANSIBLE_PYTHON_INTERPRETER=str(warm.python))
+    with subprocess.Popen([warm.commands / words[0], *words[1:]], cwd=tmp_path, env=variables) as started:
+        deadline = time.monotonic() + 60
+        while not (tmp_path / "pid").exists() or not (text := (tmp_path / "pid").read_text()):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        started.send_signal(signal.SIGTERM)
+        assert started.wait(60) == -signal.SIGTERM
+    while Path(f"/proc/{text.strip()}").exists():
+        assert time.monotonic() < deadline + 60
+        time.sleep(0.05)
+
+
+def test_only_the_interpreter_of_modules_is_asked_for_without_a_shell(warm: WarmAnsible, tmp_path: Path) -> None:
+    python = str(warm.python)
+
+    def read(inner: str) -> object:
+        return interpreter(shlex.join(["/bin/sh", "-c", inner]))
+
+    socket = os.path.join(os.path.dirname(python), "socket")
+    assert read(f"{python} && sleep 0") == (socket, [], {})
+    assert read(f"A='b c' D='$e' {python} /x/AnsiballZ_y.py && sleep 0") == (
+        socket,
+        ["/x/AnsiballZ_y.py"],
+        {"A": "b c", "D": "$e"},
+    )
+    others = ["true && sleep 0", f"{python}", f"{python} -m x && sleep 0", f"{python} a b && sleep 0"]
+    assert [read(inner) for inner in [*others, f"{tmp_path}/python3 && sleep 0", f"cd / && {python} && sleep 0"]] == [
+        None
+    ] * 6
 
 
 def test_one_that_takes_too_long_is_killed(warm: WarmAnsible, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
-from tests.support.warm_ansible import WarmAnsible
+from tests.support.warm_ansible import PIPELINING, WarmAnsible
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
@@ -84,7 +84,7 @@ def warm_ansible() -> WarmAnsible:
 def forking(folder: Path, **more: str) -> dict[str, str]:
     """The environment of a program that finds Ansible's commands by its PATH: they and their modules are forked."""
     warm = warm_ansible()
-    given = environment(folder, ANSIBLE_PYTHON_INTERPRETER=str(warm.python), **more)
+    given = {**PIPELINING, **environment(folder, ANSIBLE_PYTHON_INTERPRETER=str(warm.python), **more)}
     return {**given, "PATH": f"{warm.commands}:{given['PATH']}"}
 
 

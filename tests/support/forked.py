@@ -21,6 +21,7 @@ class ForkedProcess:
     :param command: the name of a command of Ansible; None for a file with a Python program, the first of *words*.
     :param files: numbers of its standard files.
     :param timeout: seconds until it must have begun; None for as long as the server needs to start.
+    :param mask: its umask; None for the server's.
     """
 
     def __init__(
@@ -33,6 +34,7 @@ class ForkedProcess:
         variables: Mapping[str, str],
         files: tuple[int, int, int],
         timeout: float | None = None,
+        mask: int | None = None,
     ) -> None:
         self.args = [*([command] if command else []), *words]
         self.returncode: int | None = None
@@ -40,7 +42,7 @@ class ForkedProcess:
         try:
             self._server.settimeout(timeout)
             self._server.connect(address)
-            text = marshal.dumps([command, list(words), str(folder), dict(variables), None])
+            text = marshal.dumps([command, list(words), str(folder), dict(variables), mask])
             socket.send_fds(self._server, [text], files)
             self.pid = int.from_bytes(self._server.recv(4), sys.byteorder)
         except TimeoutError:

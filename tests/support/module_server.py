@@ -26,7 +26,7 @@ from typing import Any
 
 from tests.support.ansible_run import MODULES, ROOT
 from tests.support.warm_ansible import WHEN_NEEDED
-from tests.support.warm_server import end_as_program
+from tests.support.warm_server import end_as_program, use_basics
 
 LONGEST_REQUEST = 1 << 17
 
@@ -39,6 +39,7 @@ def preload() -> None:
         del sys.modules[f"{MODULES}.{path.stem}"]
     for name in WHEN_NEEDED:
         importlib.import_module(name)
+    use_basics()
     gc.collect()
     gc.freeze()
 

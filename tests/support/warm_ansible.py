@@ -4,8 +4,9 @@
 """Ansible's commands, forked from a process that has imported them, as are the modules of the collection that they run.
 
 Importing is two thirds of what ``ansible-playbook`` costs, and most of what a module costs. Reading the documentation
-of its plugins, packing modules and compiling templates is most of what is left. All else is Ansible's own: it reads
-the playbook and its settings, finds the plugins, starts ``sh`` and an interpreter for each module.
+of its plugins, packing modules, compiling templates and forking a process for each task is most of what is left
+(:mod:`tests.support.warm_tasks`). All else is Ansible's own: it reads the playbook and its settings, finds the plugins,
+does what tasks say, and hands each module to an interpreter.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from tests.support.warm_python import ROOT, WarmPython, WarmServer, write_client
 
 COMMANDS = ("ansible-playbook", "ansible-inventory")
 COLLECTION = "ansible_collections.stackci.nodepool"
+PROFILES = "ansible.module_utils._internal._json._profiles"
 LIBRARIES = (
     *("ansible.executor.module_common", "ansible.executor.playbook_executor", "ansible.plugins.action.normal"),
     *("ansible.plugins.callback.default", "ansible.plugins.callback.junit", "ansible.plugins.connection.local"),
@@ -43,11 +45,19 @@ LIBRARIES = (
         "multiprocessing.popen_fork",
     ),
     *("multiprocessing.shared_memory", "multiprocessing.synchronize", "xml.dom.minidom", "yaml"),
+    *(f"{PROFILES}._module_legacy_c2m", f"{PROFILES}._module_legacy_m2c"),
 )
 """What Ansible and the plugins of the collection on the controller load later."""
 
-WHEN_NEEDED = ("asyncssh", "encodings.utf_8_sig", "netrc")
+WHEN_NEEDED = (
+    *("ansible.module_utils.basic", f"{PROFILES}._module_legacy_c2m", f"{PROFILES}._module_legacy_m2c"),
+    *("asyncssh", "encodings.cp437", "encodings.utf_8_sig", "netrc"),
+)
 """What modules import only when they need it, a third of what such a module costs."""
+
+PIPELINING = {"ANSIBLE_PIPELINING": "true"}
+"""Ansible hands a module to its interpreter without four commands that carry a file. Commands that are not forked have
+Ansible's default."""
 
 READ_AT_IMPORT = ("_LIBRARY", "_PLUGINS", "ANSIBLE_CONFIG", "_COLOR", "NO_COLOR", "PYTHONPATH")
 """Ends of the names of variables that Ansible or Python read only once."""
@@ -93,7 +103,12 @@ class WarmAnsible:
         # A process that has imported parts of a collection as Python does cannot import them as Ansible does.
         python = WarmPython([*names, *WHEN_NEEDED], {**variables, "PYTHONPATH": str(collections)})
         commands = [f"ansible.cli.{name.removeprefix('ansible-')}" for name in COMMANDS]
-        server = WarmServer([*commands, *LIBRARIES], variables, python.path)
+        plugins = [
+            f"{COLLECTION}.plugins.{folder}.{path.stem}"
+            for folder in ("action", "filter", "inventory")
+            for path in sorted((ROOT / "plugins" / folder).glob("[!_]*.py"))
+        ]
+        server = WarmServer([*commands, *LIBRARIES, *plugins], variables, python.path)
         self._servers = [server, python]
         folder = server.folder / "bin"
         folder.mkdir()
@@ -128,7 +143,7 @@ class WarmAnsible:
 
         :param output, errors: numbers of files.
         """
-        given = dict(variables)
+        given = {**PIPELINING, **variables}
         if given.get("ANSIBLE_PYTHON_INTERPRETER") == sys.executable:
             given["ANSIBLE_PYTHON_INTERPRETER"] = str(self.python)
         with open(os.devnull, "rb") as nothing:

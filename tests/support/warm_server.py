@@ -32,12 +32,18 @@ from pathlib import Path
 from types import CodeType
 from typing import Any, NoReturn, cast
 
+from tests.support.warm_tasks import run_here
+
 ROOT = Path(__file__).resolve().parents[2]
 LONGEST = 1 << 17
 """Bytes of a request; the environment is most of it."""
 
-READ = ("action", "become", "cache", "callback", "connection", "inventory", "lookup", "shell", "strategy")
+READ = ("action", "become", "cache", "callback", "connection", "inventory", "lookup", "shell", "strategy", "vars")
 """Kinds of plugins that Ansible reads for most commands."""
+
+OF_COLLECTIONS = "ansible_collections."
+SEARCHED = "ANSIBLE_COLLECTIONS_PATH"
+"""The variable with the places of collections."""
 
 BESIDE = ("collections", "library", "module_utils")
 """Folders in which Ansible finds modules, and what they import, when they are beside a playbook."""
@@ -46,28 +52,71 @@ BESIDE = ("collections", "library", "module_utils")
 def preload(modules: list[str]) -> None:
     """Import modules with all that they import; one of Ansible's modules has to run as a program later."""
     for name in modules:
+        if name.startswith(OF_COLLECTIONS) and "ansible.plugins.loader" in sys.modules:
+            find_collections()
         importlib.import_module(name)
         if ".plugins.modules." in name:
             # Python warns when a program is run that has been imported.
             del sys.modules[name]
     if "ansible.plugins.loader" in sys.modules:
         read_plugins(Path(sys.modules["ansible"].__file__ or ""))
+    if "ansible.module_utils.basic" in sys.modules:
+        use_basics()
     gc.collect()
     gc.freeze()
+
+
+def find_collections() -> None:
+    """Have modules of collections imported as Ansible imports them: it has a finder of its own."""
+    finder: Any = sys.modules["ansible.utils.collection_loader._collection_finder"]
+    if not finder.AnsibleCollectionConfig.collection_finder:
+        sys.modules["ansible.plugins.loader"]._configure_collection_loader()
+
+
+def forget_collections(modules: bool) -> None:
+    """Let a command find collections anew.
+
+    :param modules: whether it has others than those that were imported from the collections here.
+    """
+    sys.modules["ansible.utils.collection_loader._collection_finder"]._AnsibleCollectionFinder._remove()
+    for name in [*sys.modules] if modules else []:
+        if f"{name}.".startswith(OF_COLLECTIONS):
+            del sys.modules[name]
+
+
+def use_basics() -> None:
+    """Do once what each module does: Python remembers for each abstract class which classes are of its kind."""
+    parameters = sys.modules["ansible.module_utils.common.parameters"]
+    parameters.remove_values({"a": ["b", 1, 1.0, True, None, {}, (), set()]}, ["hidden"])
+    validator = sys.modules["ansible.module_utils.common.arg_spec"].ArgumentSpecValidator
+    kinds = ("str", "int", "float", "bool", "list", "dict", "path", "raw")
+    given = {"str": "a", "int": 1, "float": 1.0, "bool": True, "list": ["a"], "dict": {"a": 1}, "path": "/", "raw": 1}
+    validator({kind: {"type": kind} for kind in kinds}).validate(given)
 
 
 def read_plugins(ansible: Path) -> None:
     """Have Ansible read what each command reads anew: the documentation of its plugins, and its redirections."""
     loader = sys.modules["ansible.plugins.loader"]
+    config = sys.modules["ansible.constants"].config
     for kind in READ:
-        for _plugin in getattr(loader, f"{kind}_loader").all(class_only=True):
+        plugins = getattr(loader, f"{kind}_loader")
+        for _plugin in plugins.all(class_only=True):
             pass
+        for path, module in plugins._module_cache.items():
+            for name in (Path(path).stem, f"ansible.builtin.{Path(path).stem}"):
+                plugins._load_config_defs(name, module, path)
+                # Otherwise documentation without options is read again and again.
+                if not config.has_configuration_definition(kind, name):
+                    config.initialize_plugin_configuration_definitions(kind, name, {})
     for kind in ("filter", "test"):
         getattr(loader, f"{kind}_loader")._ensure_non_collection_wrappers()
     finder: Any = sys.modules["ansible.utils.collection_loader._collection_finder"]
     finder._meta_yml_to_dict = functools.cache(finder._meta_yml_to_dict)
-    text = (ansible.parent / "config" / "ansible_builtin_runtime.yml").read_bytes()
-    finder._meta_yml_to_dict(text, ("ansible.builtin", "runtime.yml"))
+    for collection, path in (
+        ("ansible.builtin", ansible.parent / "config" / "ansible_builtin_runtime.yml"),
+        ("stackci.nodepool", ROOT / "meta" / "runtime.yml"),
+    ):
+        finder._meta_yml_to_dict(path.read_bytes(), (collection, "runtime.yml"))
 
 
 def run_program(words: list[str]) -> None:
@@ -98,12 +147,17 @@ def shared_by(words: list[str], folder: Path) -> Path | None:
     """
     if named := os.environ.get("SHARE_PACKED"):
         return Path(named)
+    return folder / places.hexdigest() if (places := places_of_checkout(words)) else None
+
+
+def places_of_checkout(words: list[str]) -> Any:
+    """A digest of the places of a command's collections; None when one is not in the checkout."""
     beside = {Path.cwd(), *(Path.cwd().joinpath(word).parent for word in words if os.path.isfile(word))}
     own = [path / name for path in beside for name in BESIDE if (path / name).exists()]
-    paths = [*map(Path, os.environ.get("ANSIBLE_COLLECTIONS_PATH", "/").split(":")), *own]
+    paths = [*map(Path, os.environ.get(SEARCHED, "/").split(":")), *own]
     if "ANSIBLE_MODULE_UTILS" in os.environ or not all(path.resolve().is_relative_to(ROOT) for path in paths):
         return None
-    return folder / hashlib.sha256("\n".join(map(str, paths)).encode()).hexdigest()
+    return hashlib.sha256("\n".join(map(str, paths)).encode())
 
 
 def keep_packed(folder: Path, own: str) -> None:
@@ -113,39 +167,66 @@ def keep_packed(folder: Path, own: str) -> None:
 
 
 def keep_templates(folder: Path) -> None:
-    """Have Ansible keep compiled templates in a folder, as Jinja can for those that are files.
+    """Have Ansible keep compiled templates and conditions in a folder, as Jinja can for templates that are files.
 
-    Each task of a play runs in a process of its own and compiles the templates anew, a third of what a task costs.
+    Each play compiles them anew, a third of what a task costs.
     """
     bits: Any = sys.modules["ansible._internal._templating._jinja_bits"]
+    expression: Any = sys.modules["jinja2.environment"].TemplateExpression
     kind = bits.AnsibleEnvironment
     compiling: Callable[..., CodeType] = kind.compile
+    expressing: Callable[..., Any] = kind.compile_expression
+    known: dict[str, CodeType] = {}
+    latest = threading.local()
+
+    def name_for(self: Any, source: str, *more: object) -> str:
+        settings = [repr(getattr(self, setting)) for setting in bits._TEMPLATE_OVERRIDE_FIELD_NAMES]
+        escaping = bits._TemplateCompileContext.current(optional=True)
+        about = [str(source), settings, type(self).__name__, bool(escaping and escaping.escape_backslashes), *more]
+        return hashlib.sha256(repr(about).encode("utf-8", "surrogateescape")).hexdigest()
+
+    def found(name: str) -> CodeType | None:
+        if name not in known:
+            with contextlib.suppress(FileNotFoundError), (folder / name).open("rb") as file:
+                known[name] = cast("CodeType", marshal.load(file))
+        return known.get(name)
+
+    def keep(name: str, code: CodeType) -> None:
+        known[name] = code
+        part = folder / f"{name}.{os.getpid()}"
+        with part.open("wb") as written:
+            marshal.dump(code, written)
+        part.replace(folder / name)
 
     def compiled(self: Any, source: Any, *more: Any, **named: Any) -> CodeType:
         if not isinstance(source, str) or more or named:
-            return compiling(self, source, *more, **named)
-        settings = [repr(getattr(self, setting)) for setting in bits._TEMPLATE_OVERRIDE_FIELD_NAMES]
-        escaping = bits._TemplateCompileContext.current(optional=True)
-        about = [str(source), settings, type(self).__name__, bool(escaping and escaping.escape_backslashes)]
-        path = folder / hashlib.sha256(repr(about).encode("utf-8", "surrogateescape")).hexdigest()
-        with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
-            return cast("CodeType", marshal.load(file))
-        code = compiling(self, source)
-        part = path.with_suffix(f".{os.getpid()}")
-        with part.open("wb") as written:
-            marshal.dump(code, written)
-        part.replace(path)
+            latest.code = compiling(self, source, *more, **named)
+            return cast("CodeType", latest.code)
+        name = name_for(self, source)
+        if (code := found(name)) is None:
+            keep(name, code := compiling(self, source))
         return code
 
+    def expressed(self: Any, source: str, undefined_to_none: bool = True) -> Any:
+        name = name_for(self, source, "expression")
+        if code := found(name):
+            template = self.template_class.from_code(self, code, self.make_globals(None), None)
+            return expression(template, undefined_to_none)
+        made = expressing(self, source, undefined_to_none)
+        keep(name, latest.code)
+        return made
+
     folder.mkdir(parents=True, exist_ok=True)
-    kind.compile = compiled
+    kind.compile, kind.compile_expression = compiled, expressed
 
 
-def run_command(name: str, words: list[str], shared: Path | None) -> None:
+def run_command(name: str, words: list[str], shared: Path | None, searched: str | None) -> None:
     """Do what a command of Ansible does that has been imported, in the environment of whoever asks.
 
     :param shared: a folder for what commands share.
+    :param searched: where the server has searched for collections.
     """
+    forget_collections(os.environ.get(SEARCHED) != searched or not places_of_checkout(words))
     # It was imported in another environment; what depends on it is read anew, the folder for this process's files, too.
     constants = sys.modules["ansible.constants"]
     callbacks = sys.modules["ansible.plugins.loader"].callback_loader
@@ -157,6 +238,7 @@ def run_command(name: str, words: list[str], shared: Path | None) -> None:
     if shared and (folder := shared_by(words, shared)):
         keep_packed(folder / "packed", constants.DEFAULT_LOCAL_TMP)
         keep_templates(folder / "templates")
+    run_here()
     sys.argv = [name, *words]
     sys.exit(sys.modules[f"ansible.cli.{name.removeprefix('ansible-')}"].main())
 
@@ -199,6 +281,7 @@ def be_asked(text: bytes, files: list[int], python: str, shared: Path | None) ->
         os.dup2(file, number)
         os.close(file)
     command, words, folder, variables, mask = marshal.loads(text)
+    searched = os.environ.get(SEARCHED)
     if mask is not None:
         os.umask(mask)
     os.chdir(folder)
@@ -207,7 +290,7 @@ def be_asked(text: bytes, files: list[int], python: str, shared: Path | None) ->
     time.tzset()
     sys.executable = python
     random.seed()
-    end_as_program(lambda: run_command(command, words, shared) if command else run_program(words))
+    end_as_program(lambda: run_command(command, words, shared, searched) if command else run_program(words))
 
 
 class Server:
