@@ -62,8 +62,8 @@ class ImageView:
 
         :raises StoreError: ZooKeeper did not answer.
         """
-        found = self._session.read(paths.build(image, build_id))
-        return _as_build(image, build_id, Entry(*found)) if found is not None else None
+        entry = self._session.read_entry(paths.build(image, build_id))
+        return _as_build(image, build_id, entry) if entry is not None else None
 
     def is_building(self, image: str) -> bool:
         """Return True when a build is in state building, or an upload to any provider is in state uploading."""
@@ -121,10 +121,10 @@ class ImageView:
 
         :raises StoreError: ZooKeeper did not answer.
         """
-        found = self._session.read(upload.path)
-        if found is None:
+        entry = self._session.read_entry(upload.path)
+        if entry is None:
             return None
-        return _as_upload(upload.image, upload.build_id, upload.provider, upload.path, Entry(*found))
+        return _as_upload(upload.image, upload.build_id, upload.provider, upload.path, entry)
 
     def newest_ready(
         self, image: str, provider: str, without: Container[str] = (), unused: Container[str] = ()

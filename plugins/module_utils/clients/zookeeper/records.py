@@ -80,8 +80,9 @@ class Records(Generic[R]):
 
     def read(self, record_id: str) -> R | None:
         """Return one record fresh from ZooKeeper; None when it is gone or holds no JSON object."""
-        found = self._session.read(self._path(record_id))
-        return self.KIND.from_bytes(record_id, found[0], found[1].version) if found else None
+        entry = self._session.read_entry(self._path(record_id))
+        record: R | None = entry.parsed(self._parse, record_id) if entry else None
+        return record.clone() if record else None
 
     def write(
         self, record: R, *, held: Held | None = None, if_unchanged: bool = False, batch: Batch | None = None

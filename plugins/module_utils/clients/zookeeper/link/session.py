@@ -19,7 +19,7 @@ from .accounts import AccessLists
 from .multi import LARGEST, TOGETHER, Multi, MultiRead, changes, in_parts, size_of
 from .reconnecting import CONNECTED, ReconnectingClient
 from .store_answers import StoreAnswer, Unanswered, translated
-from .tree import Stat
+from .tree import Entry, Stat
 from .tree_client import TreeClient
 
 try:
@@ -166,6 +166,17 @@ class Session(ReconnectingClient):
         except Exception as problem:
             raise translated(problem, path, "read") from problem
         return data or b"", stat
+
+    def read_entry(self, path: str) -> Entry | None:
+        """Return, fresh, a znode; None when it does not exist.
+
+        While nobody has written it since the cache learnt of it, that is the cache's entry, which is parsed once.
+        """
+        found = self.read(path)
+        if found is None:
+            return None
+        known = self.tree.entry(path)
+        return known if known is not None and known.stat.mzxid == found[1].mzxid else Entry(*found)
 
     def read_together(self, wanted: Iterable[str]) -> dict[str, tuple[bytes, Stat]]:
         """Return, fresh, the data and stat of those paths that exist; reads many in one request."""

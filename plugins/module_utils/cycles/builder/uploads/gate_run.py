@@ -107,7 +107,9 @@ class Gate:
         if gate is None:
             return self._ended(record, PROMOTED, NO_GATE)
         tested_by = edition(gate, config) if record.of_round() else ""
-        step = next_step(record, gate, self._verdict(), now, can_compare=bool(self._in_use()), edition=tested_by)
+        # Only what has failed is compared.
+        can_compare = any(not one.passed for one in record.results) and bool(self._in_use())
+        step = next_step(record, gate, self._verdict(), now, can_compare=can_compare, edition=tested_by)
         if isinstance(step, Launch):
             return self._test(record, step.kind, gate, now)
         if isinstance(step, Decide):

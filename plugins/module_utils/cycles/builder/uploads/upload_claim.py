@@ -132,6 +132,7 @@ class UploadClaim:
         there = self._images.read_upload(upload)
         if there is None:
             raise RecordLost(f"the record {upload.path} is gone")
-        if there.to_bytes() not in (self._stored, upload.to_bytes()):
+        found = there.to_bytes()
+        if found != self._stored and found != upload.to_bytes():
             raise RecordLost(f"the record {upload.path} was changed by another client")
         upload.version = there.version
