@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import (
-    Upload,
-    UploadState,
-)
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link.paths import IMAGES, NODES
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link.tree import Tree
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import Upload, UploadState
 from tests.support.build_case import build_id
 from tests.support.gate_world import builds_of_nodes, document, gated, is_broken, new_build
 from tests.support.kill_points import ChaosWorld, Strike, Victim
@@ -41,6 +41,8 @@ class GateSite:
         self.builder_dies: Callable[[str], bool] = lambda what: False
         self.launcher_dies: Callable[[int, str], Strike | None] = lambda number, what: None
         self._order: list[str] = []
+        self._tree: Tree | None = None
+        self._seen: tuple[NodepoolConfig, list[dict[str, str]]] | None = None
         new_build(world, world.store, 1, UploadState.READY)
         self.builder = self._builder()
         self.launchers = [self._launcher() for _unused in range(2)]
@@ -93,7 +95,12 @@ class GateSite:
     # -- what must never be ------------------------------------------------------------------------------------------
 
     def check(self) -> None:
-        """No node of a request is of an untested build, no untested build is ready, and the last good one stays."""
+        """No node of a request is of an untested build, no untested build is ready, and the last good one stays.
+
+        It looks again when something that it looks at has changed.
+        """
+        if self._is_as_before():
+            return
         self.made |= builds_of_nodes(self.world, self.passed)
         for name in PROVIDERS if self.world.config.providers.keys() >= set(PROVIDERS) else ():
             ready = self.ready(name)
@@ -101,6 +108,22 @@ class GateSite:
             images = self.world.clouds[name].own_images
             there = [one for one in ready if (image := images.get(one.external_id or "")) and image.status == "active"]
             assert there, (name, ready, sorted(images))
+
+    def _is_as_before(self) -> bool:
+        """True when nodes, images, clouds and configuration are as they were when this was asked last."""
+        tree = self.world.store.session.tree
+        if tree is not self._tree:
+            self._tree = tree
+            tree.follow(NODES)
+            tree.follow(IMAGES)
+            self._seen = None
+        clouds = [
+            {ident: image.status for ident, image in self.world.clouds[name].own_images.items()} for name in PROVIDERS
+        ]
+        seen = self.world.config, clouds
+        before, self._seen = self._seen, seen
+        changed = tree.changed(NODES) | tree.changed(IMAGES)
+        return not changed and before is not None and before[0] is seen[0] and before[1] == seen[1]
 
     def ready(self, provider: str) -> list[Upload]:
         """The uploads that are ready at a provider."""

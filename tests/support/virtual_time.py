@@ -239,7 +239,8 @@ class VirtualInbox(Inbox):
 
     def _clock(self) -> float:
         """The agenda's time. It goes on with each reading: a decision that reads it twice compares two moments."""
-        self._read_last = max(self.agenda.now, self._read_last + TICK)
+        now, next_one = self.agenda.now, self._read_last + TICK
+        self._read_last = now if now > next_one else next_one
         return self._read_last
 
     def post(self, call: Callable[[], None]) -> None:
