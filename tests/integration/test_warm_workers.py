@@ -22,6 +22,13 @@ with open("imported", "a") as file:
 """
 TESTS = """
 import os, sys, imported, pytest
+from hypothesis import given, strategies
+@given(strategies.integers())
+def test_property(value):
+    assert value == value
+@given(strategies.integers())
+def test_other_property(value):
+    assert value == value
 @pytest.mark.parametrize("value", [1, 2])
 def test_first(value, tmp_path):
     assert open("imported").read().split() == [str(os.getppid())]
@@ -63,7 +70,7 @@ def test_tests_are_imported_once_and_run_by_each_worker(folder):
     (folder / "tests" / "test_some.py").write_text(TESTS, encoding="utf-8")
     said = started(folder).communicate(timeout=90)[0]
     assert "assert ['a', 'b'] == ['a', 'c']" in said
-    assert "1 failed, 2 passed in" in said
+    assert "1 failed, 4 passed in" in said
 
 
 def test_a_worker_that_is_killed_is_replaced(folder):

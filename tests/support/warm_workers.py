@@ -35,18 +35,22 @@ def pytest_xdist_setupnodes(config: pytest.Config, specs: list[Any]) -> None:
 
 
 class Importing:
-    """A plugin for pytest: the files with tests are imported, but no tests are made of what they have.
+    """A plugin for pytest: the files with tests are imported, but hardly any tests are made of what they have.
 
     :ivar whole: whether each of them was imported to its end.
     """
 
     def __init__(self) -> None:
         self.whole = True
+        self._has_property = False
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_pycollect_makeitem(self) -> list[pytest.Item]:
-        """No tests."""
-        return []
+    def pytest_pycollect_makeitem(self, obj: object) -> list[pytest.Item] | None:
+        """No tests but one property: for its sake Hypothesis reads the constants of all that was imported."""
+        if self._has_property or not getattr(obj, "is_hypothesis_test", False):
+            return []
+        self._has_property = True
+        return None
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """What was imported in part would be taken for the whole by the workers."""
@@ -60,7 +64,7 @@ def preload(paths: list[str]) -> bool:
         status = pytest.main(["--collect-only", "--capture=no", "-pno:cacheprovider", *paths], plugins=[importing])
     gc.collect()
     gc.freeze()
-    return importing.whole and status == pytest.ExitCode.NO_TESTS_COLLECTED
+    return importing.whole and status in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
 def main() -> None:
