@@ -89,9 +89,10 @@ def end(client: Any) -> None:
     client.close()
 
 
-def eventually(check: Callable[[], Any], seconds: float = 15.0) -> Any:
+def eventually(check: Callable[[], Any], seconds: float = 15.0, pause: Callable[[float], object] = time.sleep) -> Any:
     """What *check* returns, as soon as that is true.
 
+    :param pause: waits for so many seconds, or for a change that is told.
     :raises AssertionError: when that takes longer than what is :func:`allowed` for *seconds*.
     """
     began = looking = time.monotonic()
@@ -102,8 +103,7 @@ def eventually(check: Callable[[], Any], seconds: float = 15.0) -> Any:
             raise AssertionError(f"not within {waited:.1f} s ({seconds:g} s at rest); last answer: {result!r}")
         # Looking costs time that what is waited for needs: the longer it takes, the less it matters when it is seen,
         # and who runs a program to look leaves it more time than that takes.
-        pause = min(max(waited / 10, 0.005), 0.05)
-        time.sleep(min(3 * looked, 1.0) if looked > 0.1 else pause)
+        pause(min(3 * looked, 1.0) if looked > 0.1 else min(max(waited / 10, 0.005), 0.05))
         looking = time.monotonic()
     return result
 

@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -21,6 +22,8 @@ from tests.support.zookeeper_server import ZooKeeperServer
 NODES = "/nodepool/nodes"
 REQUESTS = "/nodepool/requests"
 FINAL = ("fulfilled", "failed")
+UNTOLD_SECONDS = 0.5
+"""After this time a request is read again although ZooKeeper has told of no change."""
 
 
 class Requestor:
@@ -35,10 +38,13 @@ class Requestor:
 
     # -- documents -----------------------------------------------------------------------------------------------
 
-    def read(self, path: str) -> Any:
-        """The parsed document; None when there is no znode or it is empty."""
+    def read(self, path: str, watch: Callable[[Any], None] | None = None) -> Any:
+        """The parsed document; None when there is no znode or it is empty.
+
+        :param watch: called once with the next event of an existing znode.
+        """
         try:
-            data, _stat = self.client.get(path)
+            data, _stat = self.client.get(path, watch)
         except NoNodeError:
             return None
         return json.loads(data) if data else None
@@ -120,15 +126,29 @@ class Requestor:
         return list(document["nodes"])
 
     def wait_for(self, request_id: str, state: str = "fulfilled", seconds: float = 20.0) -> dict[str, Any]:
-        """The request as soon as it is in that state; in another final state it never will be."""
+        """The request as soon as it is in that state; in another final state it never will be.
+
+        ZooKeeper tells of each change; most requests for which this waits need seconds.
+        """
+        changed = threading.Event()
+        watched = False
+
+        def tell(_event: Any) -> None:
+            changed.set()
 
         def there() -> Any:
-            document = self.request(request_id)
+            nonlocal watched
+            changed.clear()
+            document = self.read(f"{REQUESTS}/{request_id}", tell)
+            watched = document is not None
             if document is not None and document["state"] in FINAL and document["state"] != state:
                 raise AssertionError(f"request {request_id} is {document['state']}, not {state}: {document}")
             return document if document is not None and document["state"] == state else None
 
-        return dict(eventually(there, seconds))
+        def pause(short: float) -> None:
+            changed.wait(UNTOLD_SECONDS if watched else short)
+
+        return dict(eventually(there, seconds, pause))
 
     def wait_until_waiting(self, request_id: str, code: str, seconds: float = 15.0) -> dict[str, Any]:
         """The stored reason of waiting as soon as it has that code."""
