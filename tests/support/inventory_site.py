@@ -18,6 +18,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import ServerSpec
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import Provider
 from tests.support.ansible_run import command
+from tests.support.fixtures_zookeeper import eventually
 from tests.support.simcloud_process import SimCloud, default_cloud
 from tests.support.zookeeper_server import ZooKeeperServer
 
@@ -51,10 +52,17 @@ class Site:
             label = EVIL if number == 3 else "small"
             self.servers[f"{number:010d}"] = self.create(cloud, number, label)
         self.clouds.outsiders("east", 1)
-        limit = time.monotonic() + 20
-        while any(server["status"] != "ACTIVE" for cloud in ("east", "west") for server in self.clouds.servers(cloud)):
-            assert time.monotonic() < limit
-            time.sleep(0.05)
+        for cloud in ("east", "west"):
+            self.end_boots(cloud)
+
+    def end_boots(self, cloud: str) -> None:
+        """Have all servers be active; nova writes down a new one a moment after it has answered."""
+
+        def ended() -> bool:
+            self.clouds.end_boots(cloud)
+            return all(server["status"] == "ACTIVE" for server in self.clouds.servers(cloud))
+
+        eventually(ended)
 
     def create(self, cloud: str, number: int, label: str, *, tree: str = TREE, name: str = "") -> str:
         """Create a server of a node; *tree* "" for one of Nodepool."""
@@ -117,9 +125,10 @@ class Site:
         return path
 
     def delete(self, cloud: str, ident: str) -> None:
-        """Delete a server."""
+        """Delete a server, and wait until no list has it."""
         client = CloudClient(Provider(cloud, cloud, rate=0.0), clouds_config=str(self.clouds.clouds_yaml))
         client.delete_server(ident)
+        eventually(lambda: all(server["id"] != ident for server in self.clouds.servers(cloud)))
 
     def listed(self, *, fails: bool = False, **options: Any) -> tuple[dict[str, Any], str]:
         """What ansible-inventory --list says, and its warnings; with *fails* its errors."""

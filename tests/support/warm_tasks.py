@@ -92,11 +92,10 @@ def work_here(worker: Any, process: Any) -> None:
         try:
             process._final_q.send_task_result(result)
         except Exception as problem:
-            try:
-                raise worker.AnsibleError("Task result omitted due to queue send failure.") from problem
-            except worker.AnsibleError as told:
-                text = worker._error_utils.result_dict_from_exception(told)
-            result = worker._RawTaskResult(host=process._host, task=task, return_data=text, task_fields={})
+            told = worker.AnsibleError("Task result omitted due to queue send failure.")
+            told.__cause__ = problem
+            returned = worker._error_utils.result_dict_from_exception(told)
+            result = worker._RawTaskResult(host=process._host, task=task, return_data=returned, task_fields={})
             process._final_q.send_task_result(result)
 
 

@@ -62,7 +62,11 @@ def test_a_point_that_a_life_does_not_have_is_told() -> None:
 
 
 def test_a_branch_that_ends_without_a_word_is_told() -> None:
-    branches = Branches(lambda here: os._exit(3) if here() else None)
+    def life(here: Here) -> None:
+        if here():
+            os._exit(3)
+
+    branches = Branches(life)
     with pytest.raises(AssertionError, match="its process has ended with status"):
         branches.go_on(1, "the end")
     branches.close()

@@ -251,7 +251,7 @@ def test_a_node_that_is_being_deleted_is_no_host(site: Site) -> None:
     number = 8
     site.servers[f"{number:010d}"] = site.create("west", number, "small")
     ident = site.servers[f"{number:010d}"]
-    site.clouds.end_boots("west")
+    site.end_boots("west")
     assert "np0000000008" in site.variables()
     site.clouds.settings("west", delete={"kind": "fixed", "value": 60})
     CloudClient(Provider("west", "west", rate=0.0), clouds_config=str(site.clouds.clouds_yaml)).delete_server(ident)

@@ -39,7 +39,7 @@ def test_only_nodes_of_this_tree_are_hosts(site: Site) -> None:
     site.servers["0000000007"] = stock
     stray = site.create("east", 8, "small", tree="")
     site.put_record(7)
-    site.clouds.end_boots("east")
+    site.end_boots("east")
     chosen: dict[str, Any] = {"zookeeper": True, "providers": ["east"]}
     assert sorted(site.variables(**chosen)) == [*NAMES[:3], "np0000000007"]
     _found, said = site.listed(fails=True, providers=["east"])
@@ -55,7 +55,7 @@ def test_only_nodes_of_this_tree_are_hosts(site: Site) -> None:
 
 def test_a_node_never_takes_over_a_host_of_another_source(site: Site) -> None:
     forged = site.create("west", 9, "small", name="db01")
-    site.clouds.end_boots("west")
+    site.end_boots("west")
     static = site.folder / "hosts.ini"
     static.write_text("[databases]\ndb01 ansible_host=192.0.2.1\n[nodes]\nnp0000000002\n")
     assert "db01" not in site.variables(providers=["west"])
@@ -192,7 +192,7 @@ def test_a_cache_is_used_while_it_is_young_and_never_when_it_is_old_or_of_a_time
     before, calls = listings(site, **cache)
     assert calls == 2
     new = site.create("east", 11, "small")
-    site.clouds.end_boots("east")
+    site.end_boots("east")
     assert listings(site, **cache) == (before, 0)
     after = sorted([*before, "np0000000011"])
     assert listings(site, cache=False) == (after, 2)
