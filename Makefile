@@ -27,6 +27,8 @@ LINT   := ruff format-check unused yamllint ansible-lint docs-lint changelog-lin
 # "integration" is the longest, and its tests wait for a third of their time, which the others fill. Beside it the steps
 # of one process come first, so that one of those with several is the last: whichever ends first, no core is idle.
 CHECKS := integration $(LINT) types matrix importer sanity chaos simulation unit
+# What several of them need, made first: make leaves a check whose needs are not ready to the end, when a core is idle.
+NEEDED := stage neighbours build
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo demo-stop test quick test-slow test-openstack test-matrix test-sanity test-interop soak lint $(CHECKS) sanity-tests molecule scenarios docs build release bench bench-peer format constraints stage neighbours clean
@@ -48,7 +50,7 @@ demo-stop: ## end a demo that was left running
 
 test: setup ## all checks and tests that need neither containers nor a control plane
 	@$(STEP) --forget
-	@$(MAKE) -j$(JOBS) KEEP_GOING=1 $(CHECKS)
+	@$(MAKE) -j$(JOBS) KEEP_GOING=1 $(firstword $(CHECKS)) $(NEEDED) $(CHECKS)
 	@$(STEP) --summary $(CHECKS)
 
 quick: setup ## style, types and tests of what has changed: for the loop of a developer

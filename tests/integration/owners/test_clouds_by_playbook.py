@@ -118,7 +118,7 @@ def test_requests_in_work_tell_the_refusal_of_nova_while_it_lasts(site: Site):
             for request in requests:
                 if requestor.state(request) == "pending" and requestor.read(f"/nodepool/stackci/waits/{request}"):
                     told = explained(request)
-                    if told["state"] == "pending":
+                    if told["state"] == "pending" and told["owner"]:
                         return told
             return None
 
