@@ -17,7 +17,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-TIMEOUT = 300
+TIMEOUT = 300.0
+"""Seconds."""
 
 
 def main(words: list[str]) -> int:
@@ -37,7 +38,8 @@ def main(words: list[str]) -> int:
         except (OSError, subprocess.TimeoutExpired) as problem:
             print(problem)
         print("uv did not do it; pip does", flush=True)
-    return subprocess.run([*how["pip"], "--python", sys.executable, *words], env=environment, check=False).returncode
+    command = [*how["pip"], "--python", sys.executable, *words]
+    return subprocess.run(command, env=environment, timeout=TIMEOUT, check=False).returncode
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ import array
 import functools
 import json
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -24,6 +23,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
+from tests.support.forked import Elsewhere
 from tests.support.warm_ansible import PIPELINING, WarmAnsible
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -190,7 +190,7 @@ def _taken(file: IO[bytes]) -> str:
         return file.read().decode("utf-8")
 
 
-class ModuleProcess:
+class ModuleProcess(Elsewhere):
     """A running module, killed at the end of ``with``; what tests use of :class:`subprocess.Popen` has the same names.
 
     :param module: its short name.
@@ -236,30 +236,10 @@ class ModuleProcess:
         return int(array.array("i", data)[0])
 
     def wait(self, timeout: float | None = None) -> int:
-        """The return code, as soon as it has ended.
-
-        :raises subprocess.TimeoutExpired: it has not.
-        """
         if self.returncode is None:
-            self.returncode = os.waitstatus_to_exitcode(self._number(timeout))
+            self.returncode = self._number(timeout)
             self._answers.close()
         return self.returncode
-
-    def poll(self) -> int | None:
-        """The return code; None while it runs."""
-        try:
-            return self.wait(0.0)
-        except subprocess.TimeoutExpired:
-            return None
-
-    def send_signal(self, number: int) -> None:
-        """Send it a signal, if it still runs."""
-        if self.poll() is None:
-            os.kill(self.pid, number)
-
-    def kill(self) -> None:
-        """SIGKILL."""
-        self.send_signal(signal.SIGKILL)
 
     def communicate(self, timeout: float | None = None) -> tuple[str, str]:
         """Wait for its end; what it wrote to standard output and to standard error."""

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A process that a server forks for this one; what tests use of :class:`subprocess.Popen` has the same names."""
+"""Processes that a server forks for this one; what tests use of :class:`subprocess.Popen` has the same names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,39 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 
-class ForkedProcess:
+class Elsewhere:
+    """A process that is the child of a server.
+
+    :ivar pid: its process id.
+    """
+
+    pid: int
+
+    def wait(self, timeout: float | None = None) -> int:
+        """The return code, as soon as it has ended.
+
+        :raises subprocess.TimeoutExpired: it has not.
+        """
+        raise NotImplementedError
+
+    def poll(self) -> int | None:
+        """The return code; None while it runs."""
+        try:
+            return self.wait(0.0)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def send_signal(self, number: int) -> None:
+        """Send it a signal, if it still runs."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        self.send_signal(signal.SIGKILL)
+
+
+class ForkedProcess(Elsewhere):
     """Asked for at a server (:mod:`tests.support.warm_server`), which kills it when this process ends.
 
     :param command: the name of a command of Ansible; None for a file with a Python program, the first of *words*.
@@ -50,10 +82,6 @@ class ForkedProcess:
             raise subprocess.TimeoutExpired(self.args, timeout or 0.0) from None
 
     def wait(self, timeout: float | None = None) -> int:
-        """The return code, as soon as it has ended.
-
-        :raises subprocess.TimeoutExpired: it has not.
-        """
         if self.returncode is None:
             self._server.settimeout(timeout)
             try:
@@ -64,22 +92,6 @@ class ForkedProcess:
             self.returncode = int.from_bytes(answer, sys.byteorder, signed=True) if answer else -signal.SIGKILL
             self.close()
         return self.returncode
-
-    def poll(self) -> int | None:
-        """The return code; None while it runs."""
-        try:
-            return self.wait(0.0)
-        except subprocess.TimeoutExpired:
-            return None
-
-    def send_signal(self, number: int) -> None:
-        """Send it a signal, if it still runs."""
-        if self.poll() is None:
-            os.kill(self.pid, number)
-
-    def kill(self) -> None:
-        """SIGKILL."""
-        self.send_signal(signal.SIGKILL)
 
     def close(self) -> None:
         """End what was asked for, if it still runs."""

@@ -18,10 +18,8 @@ import json
 import os
 import runpy
 import select
-import signal
 import socket
 import sys
-from types import FrameType
 from typing import Any
 
 from tests.support.ansible_run import MODULES, ROOT
@@ -45,56 +43,67 @@ def preload() -> None:
 
 
 class Server:
-    """Forks for each request, and sends the process id at once and the wait status at the end."""
+    """Forks for each request, and sends the process id at once and the exit code at the end."""
 
     def __init__(self, requests: socket.socket, end: socket.socket) -> None:
         self._requests = requests
         self._end = end
         self._clients: dict[int, socket.socket] = {}
+        """The client of each process, by the number of a file that can be read as soon as the process has ended."""
 
     def serve(self) -> dict[str, Any] | None:
         """What to run, in the child; None in the server when it is no longer needed."""
-        signal.signal(signal.SIGCHLD, self._reap)
-        while self._end not in select.select([self._requests, self._end], [], [])[0]:
-            text, files, _flags, _address = socket.recv_fds(self._requests, LONGEST_REQUEST, 3)
-            output, errors, client = files
-            # Not before the child is known is its end dealt with.
-            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
-            if not (pid := os.fork()):
-                self._become_child(output, errors)
-                os.close(client)
-                document: dict[str, Any] = json.loads(text)
-                return document
-            os.close(output)
-            os.close(errors)
-            self._clients[pid] = socket.socket(fileno=client)
-            self._tell(pid, pid)
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
+        while True:
+            files: list[socket.socket | int] = [self._requests, self._end, *self._clients]
+            ready = select.select(files, [], [])[0]
+            if self._end in ready:
+                return None
+            for file in ready:
+                if isinstance(file, int):
+                    self._ended(file)
+            if self._requests in ready and (wanted := self._begin()) is not None:
+                return wanted
+
+    def _begin(self) -> dict[str, Any] | None:
+        """Fork for a request; what it says, in the child."""
+        text, files, _flags, _address = socket.recv_fds(self._requests, LONGEST_REQUEST, 3)
+        output, errors, client = files
+        if not (pid := os.fork()):
+            self._become_child(output, errors)
+            os.close(client)
+            document: dict[str, Any] = json.loads(text)
+            return document
+        os.close(output)
+        os.close(errors)
+        file = os.pidfd_open(pid)
+        self._clients[file] = socket.socket(fileno=client)
+        tell(self._clients[file], pid)
         return None
 
     def _become_child(self, output: int, errors: int) -> None:
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
         self._requests.close()
         self._end.close()
-        for client in self._clients.values():
+        for file, client in self._clients.items():
+            os.close(file)
             client.close()
         os.dup2(output, 1)
         os.dup2(errors, 2)
         os.close(output)
         os.close(errors)
 
-    def _reap(self, _number: int, _frame: FrameType | None) -> None:
-        while self._clients:
-            pid, status = os.waitpid(-1, os.WNOHANG)
-            if not pid:
-                return
-            self._tell(pid, status)
-            self._clients.pop(pid).close()
+    def _ended(self, file: int) -> None:
+        """A process has ended."""
+        ended = os.waitid(os.P_PIDFD, file, os.WEXITED)
+        os.close(file)
+        with self._clients.pop(file) as client:
+            if ended:
+                tell(client, ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status)
 
-    def _tell(self, pid: int, number: int) -> None:
-        with contextlib.suppress(OSError):  # the test may be over
-            self._clients[pid].sendall(array.array("i", [number]).tobytes())
+
+def tell(client: socket.socket, number: int) -> None:
+    """Send a number."""
+    with contextlib.suppress(OSError):  # the test may be over
+        client.sendall(array.array("i", [number]).tobytes())
 
 
 def run(module: str, arguments: str, folder: str, variables: dict[str, str]) -> None:
