@@ -15,6 +15,7 @@ import pytest
 from tests.support.collected import pytest_collection_finish
 from tests.support.fixtures_zookeeper import store, zk_chroot, zk_client, zookeeper
 from tests.support.launcher_case import CloudBank, Site
+from tests.support.reserves import pytest_runtest_protocol
 from tests.support.shared_servers import shared_servers
 from tests.support.tarball import shared, tarball
 from tests.support.zookeeper_server import ZooKeeperServer
@@ -22,6 +23,7 @@ from tests.support.zookeeper_server import ZooKeeperServer
 __all__ = [
     "bank",
     "pytest_collection_finish",
+    "pytest_runtest_protocol",
     "shared",
     "site",
     "store",
