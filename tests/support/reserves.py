@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Workers of pytest that take a test only while the machine has nothing else to do.
 
-Tests of ``integration`` wait for a third of their time or more. With as many workers as fill the cores when nothing runs
-beside, tests would be late on a machine that is full; with as few as that machine takes, an empty one stays half idle.
-So the last third of the workers looks at the machine before each of their tests. What they do not take, others steal.
+Tests of ``integration`` wait for a third of their time or more. With as many workers as fill the cores when nothing
+runs beside, tests would be late on a machine that is full; with as few as that machine takes, an empty one stays half
+idle. So the last third of the workers looks at the machine before each of their tests. Others steal what they leave.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+_Times = tuple[int, int]
 _LOOKS = 0.5
 """Seconds between two readings of what the cores do."""
 _ENOUGH = 0.2
@@ -31,17 +32,17 @@ def is_reserve(worker: str, count: int) -> bool:
     return int(worker.removeprefix("gw")) % count >= regular
 
 
-def cores_time() -> tuple[int, int]:
+def cores_time() -> _Times:
     """What all cores have spent since the machine started: idle, and altogether, in the kernel's ticks."""
     with Path("/proc/stat").open(encoding="ascii") as file:
         spent = [int(word) for word in file.readline().split()[1:9]]
     return spent[3] + spent[4], sum(spent)
 
 
-def wait_for_room(read: Callable[[], tuple[int, int]] = cores_time, sleep: Callable[[float], None] = time.sleep) -> None:
+def wait_for_room(read: Callable[[], _Times] = cores_time, sleep: Callable[[float], None] = time.sleep) -> None:
     """Return when the cores have been idle for a fifth of half a second, or after half a minute."""
     idle, spent = read()
-    for _ in range(_MOST):
+    for _reading in range(_MOST):
         sleep(_LOOKS)
         idle_now, spent_now = read()
         if spent_now > spent and (idle_now - idle) / (spent_now - spent) >= _ENOUGH:
