@@ -19,6 +19,7 @@ from tests.support.launcher_case import Site, label, pool, provider
 from tests.support.web_service import running
 
 PATIENCE = 40.0
+BETWEEN_LOOKS = 0.4
 WIDE = 400
 """Columns of the screen: hardly a sentence is wrapped."""
 LONG_AGO = 900.0
@@ -97,7 +98,8 @@ def _look(text: str, words: tuple[str, ...]) -> Look:
 def assert_named(config: Path, trouble: Trouble) -> None:
     """The screen, and then the page, tell the cause and the remedy."""
     words = (*trouble.told, trouble.remedy)
-    eventually(lambda: on_the_screen(config, words), PATIENCE)
+    # Each look runs a program that reads the whole tree.
+    eventually(lambda: on_the_screen(config, words), PATIENCE, lambda _seconds: time.sleep(BETWEEN_LOOKS))
     with running(config) as service:
         eventually(lambda: on_the_page(service.get, words), PATIENCE)
 

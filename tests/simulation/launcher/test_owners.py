@@ -21,6 +21,7 @@ from tests.support.owner_case import (
     TENANT,
     creates,
     failed,
+    guard,
     most_within,
     refusing,
     served,
@@ -170,6 +171,24 @@ def test_the_user_data_of_a_label_is_refused_once_for_all_and_a_correction_ends_
         world.run(10)
         corrected = world.request("heavy")
         assert world.run(40, until=lambda: corrected in world.fulfilled)
+
+
+def test_a_correction_of_the_metadata_of_a_label_ends_what_its_mistake_has_caused():
+    def document(team: str) -> dict[str, Any]:
+        made = {**label("small"), "instance-properties": {"team": team}}
+        return site(provider_document("east", {"name": "main", "labels": [made]}))
+
+    with World(document("ci")) as world:
+        wrong = refusing("Invalid input for field/attribute team. Value: ci. 'ci' is not allowed here")
+        guard(world, lambda spec: wrong() if spec.metadata.get("team") == "ci" else None)
+        cycle = world.start()
+        bad = world.request("small")
+        assert world.run(60, until=failed(world, bad))
+        assert cycle.account.failed[bad][0]["owner"] == "label"
+        world.configure(document("qa"))
+        world.run(10)
+        corrected = world.request("small")
+        assert world.run(40, until=served(world, corrected))
 
 
 @pytest.mark.parametrize("name", ["launch-timeout", "boot-timeout"])

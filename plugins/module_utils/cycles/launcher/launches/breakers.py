@@ -206,11 +206,13 @@ def print_of_label(
     provider, client = actor.provider, actor.client
     made_of = (label, pool, provider, client.private, client.force_ipv4, client.roles, image, image_id, flavor_id)
     pool_settings = (pool.networks, pool.security_groups, pool.availability_zones, pool.auto_floating_ip)
+    # What is private is not part of how a label is printed.
+    private = (label.userdata, label.instance_properties, label.dynamic_instance_properties)
     waits = (provider.launch_timeout, provider.boot_timeout)
     reach = (client.private, client.force_ipv4, client.roles)
 
     def make() -> str:
-        return print_of(label, label.userdata, pool_settings, waits, reach, image, image_id, flavor_id)
+        return print_of(label, private, pool_settings, waits, reach, image, image_id, flavor_id)
 
     # While a breaker is open each pass asks for it.
     return actor.known.kept.once(("print", pool.name, label.name), made_of, make)
