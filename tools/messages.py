@@ -15,6 +15,7 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,8 @@ class Message:
     kind: str
 
 
-def catalogue(root: Path = ROOT) -> list[Message]:
+@cache
+def catalogue(root: Path = ROOT) -> tuple[Message, ...]:
     """Return every message of the collection, in the order of the files."""
     found: list[Message] = []
     for path in sorted((root / "plugins").rglob("*.py")):
@@ -95,7 +97,7 @@ def catalogue(root: Path = ROOT) -> list[Message]:
         for path in sorted((root / folder).rglob("*.yml")):
             if not {"meta", "defaults", "vars", "collections"} & set(path.relative_to(root).parts):
                 found += of_tasks(path.read_text("utf-8"), path.relative_to(root).as_posix())
-    return list(dict.fromkeys(found))
+    return tuple(dict.fromkeys(found))
 
 
 def of_python(source: str, file: str) -> list[Message]:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from functools import cache
 from typing import Any
 
 import yaml
@@ -30,9 +31,15 @@ def differences(block: str, result: Mapping[str, Any], *, check: bool, also: Col
     :param result: what a call that went well returned, in check mode or not.
     :param also: what else the block names as a condition and is fulfilled.
     """
-    documented = {name: spec for name, spec in yaml.safe_load(block).items() if _applies(spec["returned"], check, also)}
+    documented = {name: spec for name, spec in _parsed(block).items() if _applies(spec["returned"], check, also)}
     shown = {name: value for name, value in result.items() if name not in COMMON}
     return list(_compare(documented, shown, ""))
+
+
+@cache
+def _parsed(block: str) -> dict[str, Any]:
+    """A property compares many results with the same block."""
+    return dict(yaml.safe_load(block))
 
 
 def _applies(returned: str, check: bool, also: Collection[str]) -> bool:

@@ -32,10 +32,12 @@ def is_reading(node: ast.AST) -> bool:
 
 def inside(function: ast.AST) -> Iterator[ast.AST]:
     """The nodes of a function, without those of functions within it, which run at another time."""
-    for child in ast.iter_child_nodes(function):
-        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-            yield child
-            yield from inside(child)
+    todo = [function]
+    while todo:
+        for child in ast.iter_child_nodes(todo.pop()):
+            if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+                yield child
+                todo.append(child)
 
 
 def own_calls(function: ast.AST) -> Iterator[str]:
@@ -55,7 +57,7 @@ def findings(source: str, name: str) -> Iterator[str]:
     for owner in owners:
         functions = [node for node in owner.body if isinstance(node, ast.FunctionDef)]
         reads = {each.name: sum(map(is_reading, inside(each))) for each in functions}
-        for each in functions:
+        for each in functions if any(reads.values()) else ():
             arguments = each.args
             has_time = any(one.arg == "now" for one in (*arguments.args, *arguments.kwonlyargs))
             again = [called for called in own_calls(each) if reads.get(called)]

@@ -12,7 +12,7 @@ from tools.messages import ERROR, KINDS, LINE, PROBLEM, SCREEN, TEXT, Message, c
 
 
 @pytest.fixture(scope="module")
-def messages() -> list[Message]:
+def messages() -> tuple[Message, ...]:
     return catalogue()
 
 
