@@ -61,9 +61,11 @@ def test_options_with_several_values_are_plain(tmp_path, packed):
         "nodepool_in_place": not packed,
     }
     write(tmp_path / "vars.yml", variables)
+    # Modules wait for a file that does not exist.
+    (tmp_path / "spoilt.yaml").write_text("no mapping", "utf-8")
     tasks: list[dict[str, Any]] = []
     for module in dict.fromkeys(module for module, _option, _texts in options):
-        work = {**MORE.get(module, {}), "config": str(tmp_path / "none.yaml")}
+        work = {**MORE.get(module, {}), "config": str(tmp_path / "spoilt.yaml")}
         for name in (option for of_module, option, _texts in options if of_module == module):
             first = f"given.{module}_{name}"
             work[name] = f"{{{{ [{first}[0], {first}[1], {first}[2].deep[0]] }}}}"
