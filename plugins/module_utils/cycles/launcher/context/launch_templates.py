@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Container
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ....launching.catalog import image_misses
 from ....launching.event_builds import NO_PIN
@@ -49,6 +49,15 @@ class LaunchTemplate:
     def complete(self) -> bool:
         """True when the label can be launched now."""
         return self.offer.never is None and self.offer.not_now is None
+
+
+class Usual(NamedTuple):
+    """A complete template of a label with a cloud-image, and what it was made of besides the label's look."""
+
+    settings: ImageSettings
+    fact: Fact[list[Image]]
+    images: list[Image] | None
+    template: LaunchTemplate
 
 
 def ask_about(
@@ -132,6 +141,38 @@ def label_template(
     permanent = why.code in reasons.WITHOUT_IMAGE
     lacking = LabelOffer(offer.resources, never=why if permanent else None, not_now=None if permanent else why)
     return LaunchTemplate(lacking, settings, flavor)
+
+
+def keep_usual(actor: ProviderActor, pool: Pool, label: PoolLabel, template: LaunchTemplate) -> None:
+    """Keep a template for :func:`usual_template`, if it depends on nothing but what that looks at."""
+    settings, look = template.settings, actor.known.look(pool, label)
+    if not template.complete or settings.kind != "cloud-image" or label.is_canary:
+        return
+    if all(fact.answered_at is not None for fact in look.awaited):
+        fact = actor.known.image(settings.image_id or settings.image_name or settings.name)
+        look.usual = Usual(settings, fact, fact.value, template)
+
+
+def usual_template(
+    context: Context, actor: ProviderActor, pool: Pool, label: PoolLabel, now: float, max_age: float | None
+) -> LaunchTemplate | None:
+    """Return what :func:`ask_about` and :func:`label_template` would, if it is what they returned last; else None.
+
+    It asks the cloud for the same facts as :func:`ask_about`. To be called only while nothing about the provider is
+    odd, see :meth:`.ProviderActor.is_usual`: then the template changes only with what it was made of.
+    """
+    known = actor.known
+    known.flavors.want(now, max_age)
+    look = known.look(pool, label)
+    usual: Usual | None = look.usual
+    if usual is None or usual.images is not usual.fact.value:
+        return None
+    if usual.settings is not context.image_settings(actor.provider, label):
+        return None
+    for fact in look.named:
+        fact.want(now, max_age)
+    usual.fact.want(now, max_age)
+    return usual.template
 
 
 def _launchable(actor: ProviderActor, pool: Pool, label: PoolLabel) -> tuple[Flavor, LabelOffer]:

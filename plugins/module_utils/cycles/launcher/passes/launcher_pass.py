@@ -16,7 +16,7 @@ from ....launching.actions import (
     FreeNode,
     Plan,
 )
-from ....launching.placement import place
+from ....launching.placement import Placing
 from ....launching.snapshot import Snapshot
 from ....launching.upkeep import surplus
 from ....model.errors import StoreError
@@ -45,7 +45,7 @@ from ..requests.accepted_requests import AcceptedRequests
 from ..requests.pending_waits import PendingWaits
 from ..requests.waits import Waits
 from .adoption import Adoption
-from .observe import InHand, demand_of, due_upkeep, observe
+from .observe import InHand, OpenRequests, demand_of, due_upkeep, observe
 from .readings import read_clouds
 
 END_WAIT = 5.0
@@ -88,6 +88,8 @@ class LauncherPass:
         self._waits = Waits(context)
         self._pending_waits = PendingWaits(context, self._accepted.hindrances)
         self._planned = Snapshot()
+        self._placing = Placing()
+        self._open_requests = OpenRequests()
         self._quiet = False
         self._withheld = False
         self._abandoned = False
@@ -135,7 +137,7 @@ class LauncherPass:
         if self._accepted.take_back(now) or reopened:
             self._requests.refresh()
         snapshot = self._observe(now)
-        plan, withheld = place(snapshot), False
+        plan, withheld = self._placing.place(snapshot), False
         if shares(plan, snapshot) and not self._takeover.turn.has:
             snapshot, plan, withheld = self._plan_in_turn(snapshot, plan, now)
         self._planned = snapshot
@@ -170,7 +172,7 @@ class LauncherPass:
         self._ledger.follow_records(self._nodes.refresh(), self._nodes.records)
         self._requests.refresh()
         snapshot = self._observe(now)
-        return snapshot, place(snapshot), False
+        return snapshot, self._placing.place(snapshot), False
 
     def _hand_over(self, now: float) -> None:
         """Release the provider that must move to another host, when no create of it waits for an answer."""
@@ -350,7 +352,7 @@ class LauncherPass:
         follow_requests(context, self._requests.free.values())
         given = [node_id for actor in context.actors.values() for node_id in self._given_back(actor)]
         self._ledger.follow((), self._nodes.records, self._removals.stuck_nodes(), launches.to_float(), given)
-        demand = demand_of(context, self._ledger, self._requests.free.values(), in_hand)
+        demand = demand_of(context, self._ledger, self._requests.free.values(), in_hand, self._open_requests)
         readings = read_clouds(context, self._gates, self._ledger, demand=bool(demand), patient=demand.is_patient)
         free, inherited = self._nodes.free.values(), self._takeover.inherited
         return observe(context, self._gates, self._ledger, free, demand, readings, others, in_hand, inherited)

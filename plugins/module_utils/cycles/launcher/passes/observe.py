@@ -81,12 +81,40 @@ class Demand:
         return bool(self.requests) or any(need.have < need.wanted for need in self.spares)
 
 
-def demand_of(context: Context, ledger: Ledger, requests: Iterable[NodeRequest], in_hand: InHand) -> Demand:
+class OpenRequests:
+    """The open requests as the plan reads them; each is made once for each state of its record."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, tuple[NodeRequest, OpenRequest]] = {}
+
+    def follow(self, context: Context, requests: Iterable[NodeRequest], in_hand: InHand) -> list[OpenRequest]:
+        """Return the open ones among the requests.
+
+        :param requests: records of the cache, which are replaced when they change.
+        """
+        pins, before = Pins(context), self._made
+        self._made = {
+            request.id: (request, _open_request(request, in_hand, pins, before.get(request.id)))
+            for request in requests
+            if request.state == RequestState.REQUESTED and not request.broken and request.id not in in_hand.requests
+        }
+        return [made for _unused, made in self._made.values()]
+
+
+def demand_of(
+    context: Context,
+    ledger: Ledger,
+    requests: Iterable[NodeRequest],
+    in_hand: InHand,
+    open_requests: OpenRequests | None = None,
+) -> Demand:
     """Return the demand.
 
     :param requests: the requests that are not locked.
+    :param open_requests: those of the pass before.
     """
-    return Demand(_open_requests(context, requests, in_hand), _spare_needs(context, ledger))
+    found = (open_requests or OpenRequests()).follow(context, requests, in_hand)
+    return Demand(found, _spare_needs(context, ledger))
 
 
 def due_upkeep(
@@ -155,23 +183,23 @@ def observe(
     )
 
 
-def _open_requests(context: Context, requests: Iterable[NodeRequest], in_hand: InHand) -> list[OpenRequest]:
-    pins = Pins(context)
-    return [
-        OpenRequest(
-            id=request.id,
-            order=request.order,
-            labels=tuple(request.node_types),
-            reuse=request.reuse,
-            provider=request.provider,
-            tenant=request.tenant_name,
-            declined_by=frozenset(request.declined_by),
-            tried=in_hand.tried.get(request.id, frozenset()),
-            builds=pins.of(request),
-        )
-        for request in requests
-        if request.state == RequestState.REQUESTED and not request.broken and request.id not in in_hand.requests
-    ]
+def _open_request(
+    request: NodeRequest, in_hand: InHand, pins: Pins, before: tuple[NodeRequest, OpenRequest] | None
+) -> OpenRequest:
+    tried, builds = in_hand.tried.get(request.id, frozenset()), pins.of(request)
+    if before is not None and before[0] is request and before[1].tried == tried and before[1].builds == builds:
+        return before[1]
+    return OpenRequest(
+        id=request.id,
+        order=request.order,
+        labels=tuple(request.node_types),
+        reuse=request.reuse,
+        provider=request.provider,
+        tenant=request.tenant_name,
+        declined_by=frozenset(request.declined_by),
+        tried=tried,
+        builds=builds,
+    )
 
 
 def _ready(

@@ -15,7 +15,7 @@ from ....launching.snapshot import LabelOffer
 from ....model.config.types import Pool, PoolLabel
 from ....model.resources import Resources
 from ..context.context import Context
-from ..context.launch_templates import ask_about, label_template
+from ..context.launch_templates import ask_about, keep_usual, label_template, usual_template
 from ..context.ledger import Ledger
 from ..launches.breakers import print_of_label
 from ..launches.gates import Gates
@@ -58,7 +58,7 @@ def read_clouds(
         actor.usage.follow(actor.view.servers, ledger.in_cloud[name], ledger.node_ids, ledger.server_ids, given_back)
         pools = actor.provider.pools.values()
         mine = {pool.name: _read_pool(context, gates, actor, pool, now, max_age) for pool in pools}
-        actor.usage.expect(_largest_need(mine.values()))
+        actor.usage.expect(_largest_need(actor, mine.values()))
         readings |= {(name, pool): reading for pool, reading in mine.items()}
     return readings
 
@@ -74,13 +74,17 @@ def _limits_age(actor: ProviderActor, frozen: bool) -> float:
     return LIMITS_AGE_WHEN_FULL if actor.usage.near_limit or frozen else LIMITS_AGE
 
 
-def _largest_need(readings: Iterable[PoolReading]) -> Resources:
-    most: dict[str, float] = {}
-    for reading in readings:
-        for offer in reading.offers.values():
-            for name, amount in offer.resources.items():
+def _largest_need(actor: ProviderActor, readings: Iterable[PoolReading]) -> Resources:
+    needs = [offer.resources for reading in readings for offer in reading.offers.values()]
+
+    def largest() -> Resources:
+        most: dict[str, float] = {}
+        for need in needs:
+            for name, amount in need.items():
                 most[name] = max(most.get(name, 0), amount)
-    return Resources(most)
+        return Resources(most)
+
+    return actor.known.kept.once("largest need", (actor.provider, *needs), largest)
 
 
 def _read_pool(
@@ -91,8 +95,10 @@ def _read_pool(
     if zones is None and actor.known.zones.trouble is not None and not actor.known.denials.zones:
         zones = []  # nova chooses the zone
     wary = gates.breakers.any_at(actor.provider.name)
+    usual = actor.is_usual(now)
     offers = {
-        name: _offer(context, gates, actor, pool, label, now, max_age, wary) for name, label in pool.labels.items()
+        name: _offer(context, gates, actor, pool, label, now, max_age, wary, usual)
+        for name, label in pool.labels.items()
     }
     return PoolReading(offers, zones)
 
@@ -106,13 +112,19 @@ def _offer(
     now: float,
     max_age: float | None,
     wary: bool,
+    usual: bool,
 ) -> LabelOffer:
     """Return the offer of a label.
 
     :param wary: False if no breaker of the provider is known, so that none need be looked for.
+    :param usual: True if nothing about the provider is odd now.
     """
-    lacks = ask_about(context, actor, pool, label, now, max_age)
-    template = label_template(context, actor, pool, label, lacks, now)
+    template = usual_template(context, actor, pool, label, now, max_age) if usual else None
+    if template is None:
+        lacks = ask_about(context, actor, pool, label, now, max_age)
+        template = label_template(context, actor, pool, label, lacks, now)
+        if usual:
+            keep_usual(actor, pool, label, template)
     if not wary or not template.complete or template.flavor is None:
         return template.offer
     where = f"{actor.provider.name}/{pool.name}"

@@ -228,6 +228,10 @@ class ProviderActor:
         """Why nothing may be launched here now; None if launches are possible."""
         return self.health.blocked(self.inbox.clock())
 
+    def is_usual(self, now: float) -> bool:
+        """Return True if what can be launched here follows from the known facts alone: nothing else is odd."""
+        return not (self.health.some_away or self.known.is_doubtful(now) or self.client.remarks())
+
     def lack_of(self, fact: Fact[Any]) -> Reason | None:
         """Return the reason for a fact that is not had; None while it may be had soon."""
         return next((self.health.reason_of(lack) for lack in lacks_of([fact])), None)

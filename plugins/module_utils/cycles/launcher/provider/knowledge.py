@@ -67,6 +67,8 @@ class LabelLook:
         self._client = client
         self._networks = known.networks.value
         self._answers: dict[str, Any] = {}
+        self.usual: Any = None
+        """What :mod:`..context.launch_templates` made of it, for as long as nothing else is odd."""
 
     def once(self, what: str, look: Callable[[], T]) -> T:
         """Return the result of *look*, which is called once; it may depend on the label and the known facts alone."""
@@ -217,6 +219,10 @@ class Knowledge:
             return []
         places = {(pool.name, label) for pool in provider.pools.values() for label in pool.labels}
         return [lack for place, lacks in self._hidden.items() if place in places for lack in lacks]
+
+    def is_doubtful(self, now: float) -> bool:
+        """Return True if more is known of some label than the facts say: that nova or neutron denies it something."""
+        return bool(self._hidden or self.networks.failures or self.dead_ends.known(now) or self.denials.images.ids(now))
 
     def learn_zones(self, document: object) -> None:
         """Take over the zones of earlier cycles; a reading that lacks one of them is dropped, as a cell was down."""

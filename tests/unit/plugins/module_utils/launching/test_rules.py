@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.capacity import Rooms, worst_shortage
-from ansible_collections.stackci.nodepool.plugins.module_utils.launching.placement import place
+from ansible_collections.stackci.nodepool.plugins.module_utils.launching.placement import Placing, place
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.serving_options import Stock
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.snapshot import (
     LabelOffer,
@@ -224,3 +224,11 @@ def test_of_the_limits_of_a_tenant_one_that_can_never_be_kept_is_told_first(limi
     snapshot = replace(world(pool()), requests=(asked,), tenant_room={"t": left}, tenant_limits={"t": bounds})
     (waits,) = place(snapshot).wait
     assert (waits.reason.code, waits.reason.text()) == (reasons.TENANT_LIMIT, text)
+
+
+def test_an_equal_snapshot_has_the_plan_of_the_last_one_and_another_snapshot_a_plan_of_its_own():
+    placing, full = Placing(), Limits({"instances": 0})
+    waits = placing.place(world(pool(limits=full)))
+    assert placing.place(world(pool(limits=Limits({"instances": 0})))) is waits
+    for snapshot in (world(pool()), world(pool(limits=full)), world(pool(limits=full), blocked=Reason("x", {}))):
+        assert placing.place(snapshot) == place(snapshot)

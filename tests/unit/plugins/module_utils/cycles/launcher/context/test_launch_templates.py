@@ -10,6 +10,12 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.context.launch_templates import (
+    ask_about,
+    label_template,
+    usual_template,
+)
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.passes import readings
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Image
 from tests.support.world import World, label, provider_document, site
 
@@ -75,3 +81,44 @@ def test_two_images_that_have_come_since_are_told(declining):
     world.clouds["east"].images = (*images, *images)
     assert world.run(60, until=lambda: world.state(request) == "failed"), "it waits for nothing"
     assert "2 images are named" in str(world.cycles[0].account.failed[request])
+
+
+@pytest.mark.parametrize("trouble", ["none", "GET /images", "GET /networks", "images", "flavors", "networks", "remark"])
+def test_a_template_that_is_used_again_is_what_it_would_be_if_it_were_made_anew(monkeypatch, trouble: str):
+    """Whatever happens in the cloud: while all is well, and when it is well again, it is used again."""
+    used: list[float] = []
+
+    def compared(context: Any, actor: Any, pool: Any, named: Any, now: float, max_age: float | None) -> Any:
+        found = usual_template(context, actor, pool, named, now, max_age)
+        if found is not None:
+            lacks = ask_about(context, actor, pool, named, now, max_age)
+            assert found == label_template(context, actor, pool, named, lacks, now)
+            used.append(world.agenda.now)
+        return found
+
+    monkeypatch.setattr(readings, "usual_template", compared)
+    pool = {"name": "main", "labels": [label("good"), label("other", "medium")], "networks": ["public"]}
+    with World(site(provider_document("east", pool))) as world:
+        cloud = world.clouds["east"]
+        world.start()
+        for spoilt in (False, True, False):
+            kept = cloud.images, cloud.flavors, cloud.nets
+            if spoilt and trouble in ("images", "flavors"):
+                setattr(cloud, trouble, ())
+            elif spoilt and trouble == "networks":
+                cloud.nets = ()
+            elif spoilt and trouble == "remark":
+                cloud.remarks["odd"] = "odd"
+            elif spoilt and trouble != "none":
+                world.fault("east", trouble, left=5)
+            for _unused in range(2):
+                world.request("good")
+                world.request("other")
+                world.run(120)
+            cloud.images, cloud.flavors, cloud.nets = kept
+            cloud.remarks.clear()
+            world.run(400)
+            begins = world.agenda.now
+        request = world.request("good")
+        assert world.run(120, until=lambda: request in world.fulfilled)
+        assert used and used[-1] >= begins, "it is used again at the end"

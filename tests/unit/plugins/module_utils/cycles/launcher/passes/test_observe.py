@@ -12,8 +12,13 @@ import pytest
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.context.context import Context
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.context.ledger import size_of, take_stock
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.passes import launcher_pass
-from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.passes.observe import observe
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.passes.observe import (
+    InHand,
+    OpenRequests,
+    observe,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.request import NodeRequest
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import Resources
 from tests.support.world import Habit, World, one_provider
 
@@ -116,3 +121,22 @@ def test_a_look_writes_nothing_and_asks_for_nothing(monkeypatch):
         assert world.run(120, until=lambda: all(request in world.fulfilled for request in requests))
     assert any(snapshot.pools and snapshot.pools[0].offers["small"].not_now for snapshot in looked)
     assert any(snapshot.requests and snapshot.providers["east"].bounds for snapshot in looked)
+
+
+def test_a_request_is_read_anew_only_when_its_record_or_its_history_is_another_one():
+    with World(one_provider()) as world:
+        context, requests = world.start().context, OpenRequests()
+        record = NodeRequest(id="100-0000000001", node_types=["small"])
+
+        def read(one: NodeRequest, **more: Any) -> Any:
+            (found,) = requests.follow(context, [one], InHand(requests=(), launching={}, busy_nodes=(), **more))
+            return found
+
+        first = read(record)
+        assert read(record) is first
+        tried = read(record, tried={record.id: frozenset({"pool"})})
+        assert tried.tried == {"pool"} and read(record) == first
+        moved = record.clone()
+        moved.relative_priority = 7
+        assert read(moved).order[1] == 7
+        assert requests.follow(context, [moved], InHand(requests=(moved.id,), launching={}, busy_nodes=())) == []
