@@ -39,13 +39,16 @@ os.umask(mask)
 text = marshal.dumps([{command!r}, sys.argv[1:], os.getcwd(), environment, mask])
 files = b"".join(number.to_bytes(4, sys.byteorder) for number in (0, 1, 2))
 passed = (_signal.SIGHUP, _signal.SIGINT, _signal.SIGTERM)
-# Whoever sees that the program has begun may send a signal before this process knows the program's id.
+# Whoever sees that the program has begun may send a signal before the server knows which program this process has.
 blocked = _signal.pthread_sigmask(_signal.SIG_BLOCK, passed)
 me.sendmsg([text], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, files)])
-pid = int.from_bytes(me.recv(4), sys.byteorder)
+me.recv(4)
+# Python itself would act on a signal after the next answer only, if it came just before the waiting for that.
+me.settimeout(1e6)
+_signal.set_wakeup_fd(me.fileno(), warn_on_full_buffer=False)
 for number in passed:
     if _signal.getsignal(number) != _signal.SIG_IGN:
-        _signal.signal(number, lambda number, frame: os.kill(pid, number))
+        _signal.signal(number, lambda number, frame: None)
 _signal.pthread_sigmask(_signal.SIG_SETMASK, blocked)
 answer = me.recv(4)
 code = int.from_bytes(answer, sys.byteorder, signed=True) if answer else 70

@@ -335,7 +335,7 @@ class Server:
                     self._said(file)
 
     def _said(self, client: socket.socket) -> None:
-        """A client asks, or is gone."""
+        """A client asks, has got a signal, or is gone."""
         text = b""
         files: list[int] = []
         with contextlib.suppress(OSError):
@@ -346,6 +346,11 @@ class Server:
             if pid:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(pid, signal.SIGKILL)
+            return
+        if pid := self._clients[client]:
+            for number in text:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, number)
             return
         pid = os.fork()
         if not pid:
