@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import abc
 import marshal
 import os
 import signal
@@ -15,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 
-class Elsewhere:
+class Elsewhere(abc.ABC):
     """A process that is the child of a server.
 
     :ivar pid: its process id.
@@ -23,12 +24,12 @@ class Elsewhere:
 
     pid: int
 
+    @abc.abstractmethod
     def wait(self, timeout: float | None = None) -> int:
         """The return code, as soon as it has ended.
 
         :raises subprocess.TimeoutExpired: it has not.
         """
-        raise NotImplementedError
 
     def poll(self) -> int | None:
         """The return code; None while it runs."""

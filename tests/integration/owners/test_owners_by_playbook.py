@@ -14,8 +14,8 @@ from tests.support.launcher_process import LauncherProcess
 
 TENANT = {"dynamic_instance_properties": {"tenant": "{request.tenant_name}"}}
 SERVED = 90.0
-CORRECTED = 25.0
-"""Less than what a mistake is remembered for, after which a launch tries again whether it is still one."""
+CORRECTED = 45.0
+"""Less than the minute for which a mistake is remembered; then a launch tries again whether it is still one."""
 CREATE = "POST /servers"
 
 
