@@ -25,6 +25,9 @@ from typing import Any
 
 from tests.support.forked import ForkedProcess
 
+SOON = 0.001
+"""Seconds after which a play looks for what a task returned that has ended already: a thread of it reads that."""
+
 FORKED = ("pause", "ansible.builtin.pause", "ansible.legacy.pause")
 """They ask at the terminal, for which they need a process of their own."""
 
@@ -43,6 +46,8 @@ def run_here() -> None:
     starting: Callable[[Any], None] = worker.WorkerProcess.start
     initializing: Callable[[Any, int], None] = manager._initialize_processes
     signalled: Callable[[Any, int, Any], None] = manager._signal_handler
+    constants: Any = sys.modules["ansible.constants"]
+    usual = constants.DEFAULT_INTERNAL_POLL_INTERVAL
     alone: set[Any] = set()
 
     def initialize(self: Any, number: int) -> None:
@@ -53,8 +58,10 @@ def run_here() -> None:
 
     def start(self: Any) -> None:
         if self._final_q not in alone or self._task.action in FORKED:
+            constants.DEFAULT_INTERNAL_POLL_INTERVAL = usual
             starting(self)
         else:
+            constants.DEFAULT_INTERNAL_POLL_INTERVAL = SOON
             work_here(worker, self)
 
     def pass_on(self: Any, number: int, frame: Any) -> None:
