@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -213,15 +212,14 @@ class MemoryZooKeeper:
 
     def _transact(self, operations: tuple[Any, ...], session: MemorySession) -> list[Any]:
         """All of them or none: what was done before one fails is undone, and nobody hears of it."""
-        before: dict[str, tuple[Znode | None, set[str]]] = {}
-        told: list[str] = []
-        self._untold = told
+        before: dict[str, Znode | None] = {}
+        told = self._untold = list[str]()
         results: list[Any] = []
         try:
             for operation in operations:
                 for path in (operation.path, paths.split(operation.path)[0]):
-                    znode = self.znodes.get(path)
-                    before.setdefault(path, (replace(znode) if znode else None, set(self.names.get(path, ()))))
+                    if path not in before:
+                        before[path] = znode.copy() if (znode := self.znodes.get(path)) else None
                 results.append(self._single(operation, session))
         except KazooException as problem:
             self._undo(before, told)
@@ -234,13 +232,18 @@ class MemoryZooKeeper:
             self._tell(path, session)
         return results
 
-    def _undo(self, before: dict[str, tuple[Znode | None, set[str]]], touched: list[str]) -> None:
-        for path in touched:
+    def _undo(self, before: dict[str, Znode | None], touched: list[str]) -> None:
+        """A znode that was deleted had no children left: those that it had before were deleted with it."""
+        old = {path: znode for path, znode in before.items() if znode is not None}
+        for path in [path for path in touched if path not in old]:
+            parent, name = paths.split(path)
             self.znodes.pop(path, None)
             self.names.pop(path, None)
-        for path, (znode, names) in before.items():
-            if znode is not None:
-                self.znodes[path], self.names[path] = znode, names
+            self.names.get(parent, set()).discard(name)
+        self.znodes.update(old)
+        self.names.update({path: self.names.get(path, set()) for path in old})
+        for parent, name in map(paths.split, old.keys() - {""}):
+            self.names[parent].add(name)
 
     def _single(self, request: Any, session: MemorySession) -> Any:
         if isinstance(request, Create2):
@@ -257,9 +260,8 @@ class MemoryZooKeeper:
             return
         if not paths.is_cached(path):
             return
-        kind = self._kind(path)
         for session in list(self.sessions):
-            lag = 0.0 if session is writer else self.lag(kind) if callable(self.lag) else self.lag
+            lag = 0.0 if session is writer else self.lag(self._kind(path)) if callable(self.lag) else self.lag
             if lag <= 0:
                 session.learn(path, own=session is writer)
             else:

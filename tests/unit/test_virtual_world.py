@@ -6,12 +6,16 @@
 from __future__ import annotations
 
 import inspect
+from copy import deepcopy
 from functools import partial
 
 import pytest
+from kazoo.exceptions import BadVersionError, RolledBackError
+from kazoo.protocol.serialization import Create2, Delete, SetData
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.cloud_client import CloudClient
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.ssh import Scanner
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link.multi import Multi
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.inbox import Inbox
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.workers import WorkerSet
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.component import ComponentKind
@@ -108,3 +112,29 @@ def test_a_floating_ip_of_a_server_that_goes_stays_and_has_no_port():
     cloud.remove(machine)
     floating, owner = cloud.floating_ips[made.id]
     assert (floating.port_id, floating.status, owner) == (None, "DOWN", None)
+
+
+def test_a_transaction_that_fails_leaves_all_as_it_was():
+    keeper = MemoryZooKeeper(Agenda())
+    store = keeper.store()
+    for path in ("/nodepool/stackci/old/child", "/nodepool/stackci/kept"):
+        keeper.store_raw(path, b"{}")
+    znodes, names = deepcopy(keeper.znodes), deepcopy(keeper.names)
+    heard: list[str] = []
+    store.on_change(heard.append)
+
+    operations = (
+        SetData("/nodepool/stackci/kept", b'{"new":1}', -1),
+        Create2("/nodepool/stackci/kept/made-", b"", [], 2),
+        Create2("/nodepool/stackci/new", b"", [], 0),
+        Create2("/nodepool/stackci/new/below", b"", [], 0),
+        Delete("/nodepool/stackci/old/child", -1),
+        Delete("/nodepool/stackci/old", -1),
+        SetData("/nodepool/stackci/kept", b"", 7),
+        Create2("/nodepool/stackci/never", b"", [], 0),
+    )
+    answers = keeper.answer(Multi(operations), store.session)
+
+    assert [type(answer) for answer in answers] == [RolledBackError] * 6 + [BadVersionError, RolledBackError]
+    assert (keeper.znodes, keeper.names) == (znodes, names)
+    assert heard == []

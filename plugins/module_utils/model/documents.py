@@ -142,12 +142,17 @@ def _is_too_deep(document: dict[str, Any]) -> bool:
     return True
 
 
+_ENCODER = json.JSONEncoder(separators=(",", ":"))
+_SORTING_ENCODER = json.JSONEncoder(separators=(",", ":"), sort_keys=True)
+"""Encoders of :func:`dump`; json.dumps with separators makes one for each document."""
+
+
 def dump(document: Mapping[str, Any], *, sort_keys: bool = False) -> bytes:
     """Return *document* as JSON in UTF-8.
 
     All characters beyond ASCII are escaped: a lone surrogate from another client's document could not be encoded.
     """
-    return json.dumps(document, sort_keys=sort_keys, separators=(",", ":")).encode("utf-8")
+    return (_SORTING_ENCODER if sort_keys else _ENCODER).encode(document).encode("utf-8")
 
 
 def copied(value: Any) -> Any:
@@ -284,12 +289,13 @@ class Document:
         :param written: the document as the other program wrote it.
         :param document: the same, cleaned.
         """
-        made = cls(id=identifier, version=version)
+        made, absent, values = cls(id=identifier, version=version), cls.ABSENT, dict[str, Any]()
         changed = document is not written
         for key, read in cls.KEYS.items():
-            value = read(document[key]) if key in document else cls.ABSENT.get(key)
-            setattr(made, key, copied(value) if isinstance(value, (dict, list)) else value)
+            value = read(document[key]) if key in document else absent.get(key)
+            values[key] = copied(value) if isinstance(value, (dict, list)) else value
             changed = changed or (value.__class__ is float and value in _FAR)
+        made.__dict__.update(values)
         made.written = made._changed_values(written, document) if changed else None
         made.extra = {k: v for k, v in written.items() if k not in cls.KEYS and k not in cls.FORGOTTEN}
         made.broken = any(key not in document or cls.KEYS[key](document[key]) in (None, [], "") for key in cls.NEEDED)

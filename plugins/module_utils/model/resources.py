@@ -71,6 +71,8 @@ class Resources(_Amounts):
         return hash(frozenset(self._amounts.items()))
 
     def __add__(self, other: Resources) -> Resources:
+        if not other._amounts:
+            return self  # no Resources is ever changed
         total = dict(self._amounts)
         for name, value in other._amounts.items():
             total[name] = total.get(name, 0) + value

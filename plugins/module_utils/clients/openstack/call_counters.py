@@ -128,7 +128,9 @@ class CallCounters:
         :param but: ignore calls of this kind.
         """
         with self._lock:
-            return max((self._usual(kind) for kind in self._answers if kind != (but or None)), default=0.0)
+            if not but or but not in self._medians:
+                return max(self._medians.values(), default=0.0)
+            return max((seconds for kind, seconds in self._medians.items() if kind != but), default=0.0)
 
     def lately(self, *, but: str = "") -> float:
         """Return the seconds of the slowest answer of the last two minutes; 0 without one.

@@ -336,7 +336,8 @@ class Freezes:
 
     def of(self, pool_id: str, now: float) -> dict[str, Freeze]:
         """Return the stored freezes of a pool, by resource, as they are at *now*."""
-        return as_of(self._context.store.own.unchanging(f"{FREEZES}/{pool_id}", read) or {}, now)
+        known = self._context.store.own.unchanging(f"{FREEZES}/{pool_id}", read)
+        return as_of(known, now) if known else {}
 
     def _change(
         self, pool_id: str, now: float, step: Callable[[dict[str, Freeze]], dict[str, Freeze]]

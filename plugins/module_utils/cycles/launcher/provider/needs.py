@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
-from ....model.config.types import Provider
+from ....model.config.types import Pool, Provider
 from .capacity_reading import CapacityReading
 from .facts import Fact
 from .knowledge import Knowledge
@@ -65,17 +65,26 @@ class Needs:
 
     def _find(self) -> list[Lack]:
         known, pools = self._known, self._provider().pools.values()
-        wants_limits = any(pool.max_servers > 0 and not pool.ignore_provider_quota for pool in pools)
-        some_go_on = any(pool.limits.bound_servers or pool.ignore_provider_quota for pool in pools)
         found = [
             *(list(lacks_of(self._lists, stops=True)) or self._odd.lacks()),
             *lacks_of([known.flavors], stops=known.flavors.value is None),
             *lacks_of(self._names()),
             *known.hidden(self._provider()),
             *lacks_of([known.zones], used="" if known.denials.zones else ANY_ZONE),
-            *(self._limits.lacks(stops=not some_go_on) if wants_limits else ()),
+            *self._limits_lacking(pools),
         ]
+        if not found:
+            return found
         return list({(lack.kind, str(lack.error)): lack for lack in reversed(found)}.values())[::-1]
+
+    def _limits_lacking(self, pools: Collection[Pool]) -> list[Lack]:
+        limits = self._limits
+        if limits.error is None and not limits.parts:
+            return []
+        if not any(pool.max_servers > 0 and not pool.ignore_provider_quota for pool in pools):
+            return []
+        some_go_on = any(pool.limits.bound_servers or pool.ignore_provider_quota for pool in pools)
+        return limits.lacks(stops=not some_go_on)
 
     def _names(self) -> list[Fact[Any]]:
         """Return the facts with a failed reading that labels need, of those that the latest looks asked for."""
