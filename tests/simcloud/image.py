@@ -43,6 +43,7 @@ class ImageState:
         self.journal: dict[str, dict[str, Any]] = {}
         """What was ever stored: id → MD5 checksum, and when it was stored and deleted."""
         self.folder = folder
+        self._sha256: dict[str, str] = {}
         self._project_id = project_id
         self._scheduler = scheduler
         for item in config.images:
@@ -101,12 +102,20 @@ class ImageState:
         return self.folder / ident
 
     def sha256(self, ident: str) -> str | None:
-        """The checksum of what is stored, which glance does not tell; None without data."""
+        """The checksum of what is stored, which glance does not tell; None without data that is whole."""
         try:
-            with self.data_file(ident).open("rb") as data:
-                return hashlib.file_digest(data, "sha256").hexdigest()
+            # Who looks on during uploads asks again and again; what is stored does not change.
+            if ident not in self._sha256 and ident in self.journal:
+                with self.data_file(ident).open("rb") as data:
+                    self._sha256[ident] = hashlib.file_digest(data, "sha256").hexdigest()
         except FileNotFoundError:
             return None
+        return self._sha256.get(ident)
+
+    def stored(self, ident: str, md5: str) -> None:
+        """Note that an image has all its data."""
+        self.journal[ident] = {"md5": md5, "stored": self.now(), "deleted": None}
+        self._sha256.pop(ident, None)
 
 
 class ImageApi:
@@ -199,7 +208,7 @@ class ImageApi:
             sha512 = hashlib.file_digest(data, "sha512").hexdigest()
         image.update(status="active", size=size, virtual_size=size, checksum=md5, stores="file")
         image.update(os_hash_algo="sha512", os_hash_value=sha512)
-        self._state.journal[image["id"]] = {"md5": md5, "stored": self._state.now(), "deleted": None}
+        self._state.stored(image["id"], md5)
         self._state.touch(image)
 
     def _import(self, image: dict[str, Any], wanted: Any) -> Answer:
