@@ -77,11 +77,11 @@ unit: setup ## unit tests
 simulation: stage ## whole sites on virtual time: minutes and hours of launchers, clouds and requestors
 	@$(STEP) $@ $(KEPT) $@ $(STAGE) tools/lane tests/simulation -n $(JOBS) --dist worksteal
 
-# These tests wait for a third of their time, so there are more of them than cores: a third of the workers only while the
+# These tests wait for a third of their time, so there are more of them than cores: half of the workers only while the
 # machine has nothing else to do (tests/support/reserves.py).
 integration: setup ## tests with a real ZooKeeper, the simulated cloud and a browser
 	@tools/setup browser || echo "skipped: the tests of the page for people, because there is no browser"
-	@$(STEP) $@ tools/lane tests/integration -n $(shell echo $$((6 * $(JOBS)))) --dist worksteal
+	@$(STEP) $@ tools/lane tests/integration -n $(shell echo $$((8 * $(JOBS)))) --dist worksteal
 
 scenarios: stage ## the roles in containers, where podman is there and works
 	@$(STEP) $@ $(PY) -m tools.scenarios --jobs $(JOBS)

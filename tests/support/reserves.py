@@ -5,7 +5,7 @@
 
 Tests of ``integration`` wait for a third of their time or more. With as many workers as fill the cores when nothing
 runs beside, tests would be late on a machine that is full; with as few as that machine takes, an empty one stays half
-idle. So the last third of the workers looks at the machine before each of their tests. Others steal what they leave.
+idle. So the last half of the workers looks at the machine before each of their tests. Others steal what they leave.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _MOST = 60
 
 
 def is_reserve(worker: str, count: int) -> bool:
-    """Whether a worker is one of the last third, by its name (``gw9``); one of less than six never is."""
-    regular = count - count // 3 if count >= 6 else count
+    """Whether a worker is one of the last half, by its name (``gw9``); one of less than six never is."""
+    regular = count - count // 2 if count >= 6 else count
     return int(worker.removeprefix("gw")) % count >= regular
 
 

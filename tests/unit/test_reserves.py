@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""tests/support/reserves.py: the last third of many workers takes tests while the machine has time for them."""
+"""tests/support/reserves.py: the last half of many workers takes tests while the machine has time for them."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from tests.support.reserves import cores_time, is_reserve, wait_for_room
 
 @pytest.mark.parametrize(
     ("count", "reserves"),
-    [(1, []), (2, []), (5, []), (6, [4, 5]), (8, [6, 7]), (12, [8, 9, 10, 11])],
+    [(1, []), (2, []), (5, []), (6, [3, 4, 5]), (7, [4, 5, 6]), (16, list(range(8, 16)))],
 )
-def test_the_last_third_of_six_workers_or_more_are_reserves(count, reserves):
+def test_the_last_half_of_six_workers_or_more_are_reserves(count, reserves):
     assert [number for number in range(count) if is_reserve(f"gw{number}", count)] == reserves
 
 
 def test_a_worker_that_takes_the_place_of_one_that_died_is_what_the_first_worker_is():
-    assert not is_reserve("gw12", 12)
-    assert is_reserve("gw20", 12)
+    assert not is_reserve("gw16", 16)
+    assert is_reserve("gw24", 16)
 
 
 @pytest.mark.parametrize(
