@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import pstats
+import re
 import signal
 from pathlib import Path
 from typing import Any
@@ -57,9 +58,9 @@ def test_cycles_follow_each_other_and_requests_are_served_meanwhile(site: Site):
         assert third > second > first
         assert loop.end() == 0
         assert loop.everything() == []
-    # On a busy machine there are lines about its pace as well.
-    (line,) = [line for line in loop.lines() if line.startswith(f"cycle {first} ok after")]
-    assert "1 request fulfilled" in line
+    # On a busy machine there are lines about its pace as well, and the cycle that served a request may be the next one.
+    told = [re.match(r"cycle \d+ ok after .*: (\d+) requests? fulfilled, 0 failed", line) for line in loop.lines()]
+    assert sum(int(line[1]) for line in told if line) == 3, loop.lines()
 
 
 def go_on_after(site: Site, loop: LoopProcess, number: int, victim: str) -> int:
