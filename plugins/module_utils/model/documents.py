@@ -295,7 +295,7 @@ class Document:
             value = read(document[key]) if key in document else absent.get(key)
             values[key] = copied(value) if isinstance(value, (dict, list)) else value
             changed = changed or (value.__class__ is float and value in _FAR)
-        made.__dict__.update(values)
+        made.__dict__.update(values)  # setattr for each takes longer, and a cycle reads each document that changes.
         made.written = made._changed_values(written, document) if changed else None
         made.extra = {k: v for k, v in written.items() if k not in cls.KEYS and k not in cls.FORGOTTEN}
         made.broken = any(key not in document or cls.KEYS[key](document[key]) in (None, [], "") for key in cls.NEEDED)

@@ -128,9 +128,8 @@ class CallCounters:
         :param but: ignore calls of this kind.
         """
         with self._lock:
-            if not but or but not in self._medians:
-                return max(self._medians.values(), default=0.0)
-            return max((seconds for kind, seconds in self._medians.items() if kind != but), default=0.0)
+            others = {kind: self._medians[kind] for kind in self._medians if kind != but} if but else self._medians
+            return max(others.values(), default=0.0)
 
     def lately(self, *, but: str = "") -> float:
         """Return the seconds of the slowest answer of the last two minutes; 0 without one.
@@ -178,7 +177,7 @@ class CallCounters:
         :param silence: the seconds for an ordinary call.
         """
         with self._lock:
-            known = silence * SLOW <= max((self._usual(each) for each in self._answers), default=0.0)
+            known = silence * SLOW <= max(self._medians.values(), default=0.0)
             doubled = silence * 2.0 ** self._late.get(kind, 0) if known else silence
             return min(MOST_PATIENCE * silence, max(doubled, PATIENCE * self._usual(kind)))
 

@@ -75,6 +75,11 @@ class CapacityReading:
         """Forget earlier failures, as the client was replaced."""
         self.error, self.parts, self._failures, self._held = None, (), 0, None
 
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is lacking: then :meth:`lacks` has nothing to return."""
+        return self.error is None and not self.parts
+
     def lacks(self, *, stops: bool) -> list[Lack]:
         """Return what was not had.
 

@@ -78,13 +78,10 @@ class Needs:
         return list({(lack.kind, str(lack.error)): lack for lack in reversed(found)}.values())[::-1]
 
     def _limits_lacking(self, pools: Collection[Pool]) -> list[Lack]:
-        limits = self._limits
-        if limits.error is None and not limits.parts:
-            return []
-        if not any(pool.max_servers > 0 and not pool.ignore_provider_quota for pool in pools):
+        if self._limits.complete or not any(pool.max_servers > 0 and not pool.ignore_provider_quota for pool in pools):
             return []
         some_go_on = any(pool.limits.bound_servers or pool.ignore_provider_quota for pool in pools)
-        return limits.lacks(stops=not some_go_on)
+        return self._limits.lacks(stops=not some_go_on)
 
     def _names(self) -> list[Fact[Any]]:
         """Return the facts with a failed reading that labels need, of those that the latest looks asked for."""
