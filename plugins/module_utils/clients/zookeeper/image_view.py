@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 
 from ...model.documents import why_unreadable
 from ...model.image import (
@@ -19,7 +19,7 @@ from ...model.image import (
 )
 from .link import paths
 from .link.session import Session
-from .link.tree import Entry
+from .link.tree import Entry, Tree
 
 PAUSE = "pause"
 REQUEST = "request-build"
@@ -28,11 +28,13 @@ REQUEST = "request-build"
 class ImageView:
     """The records in ``/nodepool/images``, from the cache unless a method says otherwise.
 
-    The caller may change the records that it gets.
+    The caller may change the records that it gets, unless a method says otherwise.
     """
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._ready: dict[tuple[str, str], tuple[Tree, int, Sequence[Upload]]] = {}
+        """(image, provider) → the tree and the number of its changes of which the ready uploads were made."""
 
     def names(self) -> list[str]:
         """Return all images that ever had a build or a request for one, or were paused."""
@@ -133,7 +135,7 @@ class ImageView:
 
         Its ``path`` is the full znode path, its ``external_id`` the cloud's id. Uploads of a build that is marked for
         deletion do not count: an operator who deletes a bad build does not want servers to boot from it until its
-        uploads are gone.
+        uploads are gone. Nobody may change the record, see :meth:`ready_uploads`.
 
         :param without: ids of images in the cloud that do not count.
         :param unused: ids of builds that do not count.
@@ -143,19 +145,34 @@ class ImageView:
     def ready_uploads(
         self, image: str, provider: str, without: Container[str] = (), unused: Container[str] = ()
     ) -> list[Upload]:
-        """Return the latest ready upload of each build, as :meth:`newest_ready` chooses it, the newest build first."""
+        """Return the latest ready upload of each build, as :meth:`newest_ready` chooses it, the newest build first.
+
+        The records are the same objects until something of the image changes. Unlike others, nobody may change them.
+        """
+        newest: dict[str, Upload] = {}
+        for upload in self._all_ready(image, provider):
+            if upload.external_id not in without and upload.build_id not in unused:
+                newest.setdefault(upload.build_id, upload)
+        return list(newest.values())
+
+    def _all_ready(self, image: str, provider: str) -> Sequence[Upload]:
+        """Return the ready uploads of builds that are not marked for deletion, the newest build first."""
+        tree = self._session.tree
+        # Before the records are read: if one of them changes meanwhile, they are read again the next time.
+        changes = tree.changes(paths.IMAGES, image)
+        known = self._ready.get((image, provider))
+        if known is not None and known[0] is tree and known[1] == changes:
+            return known[2]
         ready = [
             (upload, self._cached_build(image, upload.build_id))
             for upload in self.uploads(image, provider)
-            if upload.state == UploadState.READY and upload.external_id and upload.external_id not in without
-            if upload.build_id not in unused
+            if upload.state == UploadState.READY and upload.external_id
         ]
         ready = [(upload, build) for upload, build in ready if build is None or build.state != BuildState.DELETING]
         ready.sort(key=lambda pair: upload_order(*pair), reverse=True)
-        newest: dict[str, Upload] = {}
-        for upload, _build in ready:
-            newest.setdefault(upload.build_id, upload)
-        return list(newest.values())
+        found = tuple(upload for upload, _build in ready)
+        self._ready[image, provider] = tree, changes, found
+        return found
 
     def _cached_build(self, image: str, build_id: str) -> Build | None:
         entry = self._session.tree.entry(paths.build(image, build_id))

@@ -93,6 +93,8 @@ class Tree:
         self._entries: dict[str, Entry] = {}
         self._names: dict[str, dict[str, None]] = {}
         self._followed: dict[str, set[str]] = {}
+        self._counted: dict[str, dict[str, int]] = {}
+        """Root → name → number of changes, for :meth:`changes`."""
         self._documents: dict[str, Sequence[tuple[str, Entry]]] = {}
         """Path → the result of :meth:`documents`, until a child is stored or removed."""
 
@@ -107,8 +109,20 @@ class Tree:
             changed, self._followed[root] = self._followed[root], set()
             return changed
 
+    def changes(self, root: str, name: str) -> int:
+        """Return a number that grows with any change at and below *root*/*name*, including locks."""
+        counts = self._counted.get(root)
+        if counts is None:
+            with self._lock:
+                counts = self._counted.setdefault(root, {})
+        return counts.get(name, 0)
+
     def _mark(self, path: str) -> None:
         """Note a change of *path*. The caller holds the lock."""
+        for root, counts in self._counted.items():
+            if path.startswith(root) and path[len(root) : len(root) + 1] == "/":
+                name = path[len(root) + 1 :].partition("/")[0]
+                counts[name] = counts.get(name, 0) + 1
         for root, changed in self._followed.items():
             if path.startswith(root) and path[len(root) : len(root) + 1] == "/":
                 changed.add(path[len(root) + 1 :].partition("/")[0])

@@ -52,10 +52,13 @@ class LaunchTemplate:
 
 
 class Usual(NamedTuple):
-    """A complete template of a label with a cloud-image, and what it was made of besides the label's look."""
+    """A complete template of a label, and what it was made of besides the label's look and the upload in it.
+
+    *fact*, *images*: the images of the cloud; None for a diskimage.
+    """
 
     settings: ImageSettings
-    fact: Fact[list[Image]]
+    fact: Fact[list[Image]] | None
     images: list[Image] | None
     template: LaunchTemplate
 
@@ -146,11 +149,12 @@ def label_template(
 def keep_usual(actor: ProviderActor, pool: Pool, label: PoolLabel, template: LaunchTemplate) -> None:
     """Keep a template for :func:`usual_template`, if it depends on nothing but what that looks at."""
     settings, look = template.settings, actor.known.look(pool, label)
-    if not template.complete or settings.kind != "cloud-image" or label.is_canary:
+    if not template.complete or label.is_canary or any(fact.answered_at is None for fact in look.awaited):
         return
-    if all(fact.answered_at is not None for fact in look.awaited):
+    fact = None
+    if settings.kind != "diskimage":
         fact = actor.known.image(settings.image_id or settings.image_name or settings.name)
-        look.usual = Usual(settings, fact, fact.value, template)
+    look.usual = Usual(settings, fact, fact.value if fact is not None else None, template)
 
 
 def usual_template(
@@ -165,13 +169,17 @@ def usual_template(
     known.flavors.want(now, max_age)
     look = known.look(pool, label)
     usual: Usual | None = look.usual
-    if usual is None or usual.images is not usual.fact.value:
+    if usual is None or usual.settings is not context.image_settings(actor.provider, label):
         return None
-    if usual.settings is not context.image_settings(actor.provider, label):
+    if usual.fact is not None:
+        if usual.images is not usual.fact.value:
+            return None
+        usual.fact.want(now, max_age)
+    # Nothing is denied now: see is_usual.
+    elif _upload_for(context, label, usual.settings.name, actor.provider.name) is not usual.template.upload:
         return None
     for fact in look.named:
         fact.want(now, max_age)
-    usual.fact.want(now, max_age)
     return usual.template
 
 
@@ -286,9 +294,9 @@ def _upload_for(
     label: PoolLabel,
     image: str,
     provider: str,
-    denied: Container[str],
-    request: NodeRequest | None,
-    node_id: str,
+    denied: Container[str] = (),
+    request: NodeRequest | None = None,
+    node_id: str = "",
 ) -> Upload | None:
     """Return the upload from which nodes of a label are made, by its channel; None if there is none."""
     wanted = build_wanted(request)

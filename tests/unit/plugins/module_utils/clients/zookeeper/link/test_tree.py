@@ -96,3 +96,24 @@ def test_a_document_is_parsed_once():
     assert entry.parsed(parse, "x") is None
     assert entry.parsed(parse, "x") is None
     assert calls == [("x", b"data", 7)]
+
+
+def test_the_number_of_changes_grows_with_each_change_of_one_name():
+    tree = Tree()
+    tree.put("/n/1/a", b"before anybody asked", stat(1))
+    assert tree.changes("/n", "1") == tree.changes("/n", "2") == 0
+    seen = [tree.changes("/n", "1")]
+    for change in (
+        lambda: tree.put("/n/1", b"itself", stat(2)),
+        lambda: tree.put("/n/1/a", b"below it", stat(3)),
+        lambda: tree.touch("/n/1/a/lock"),
+        lambda: tree.remove("/n/1/a/lock"),
+        lambda: tree.carry("/n/1/a", Entry(b"", stat(4))),
+    ):
+        change()
+        seen.append(tree.changes("/n", "1"))
+    assert len({*seen}) == len(seen) and seen == sorted(seen)
+    tree.put("/n/1/a", b"older", stat(2))
+    tree.put("/n/11", b"another one", stat(5))
+    tree.put("/nn/1", b"elsewhere", stat(6))
+    assert tree.changes("/n", "1") == seen[-1] and tree.changes("/n", "2") == 0

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,7 +17,11 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.c
     usual_template,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.passes import readings
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.provider.denials import IMAGE_MEMORY
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.build_verdict import HAND, REVOKED
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Image
+from tests.support.build_case import build_id, made, serve, upload, uploaded
+from tests.support.owner_case import guard, refusing
 from tests.support.world import World, label, provider_document, site
 
 NAMES = [
@@ -83,9 +88,8 @@ def test_two_images_that_have_come_since_are_told(declining):
     assert "2 images are named" in str(world.cycles[0].account.failed[request])
 
 
-@pytest.mark.parametrize("trouble", ["none", "GET /images", "GET /networks", "images", "flavors", "networks", "remark"])
-def test_a_template_that_is_used_again_is_what_it_would_be_if_it_were_made_anew(monkeypatch, trouble: str):
-    """Whatever happens in the cloud: while all is well, and when it is well again, it is used again."""
+def compare(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Have each template that is used again be compared with one that is made anew; returns when any was."""
     used: list[float] = []
 
     def compared(context: Any, actor: Any, pool: Any, named: Any, now: float, max_age: float | None) -> Any:
@@ -93,10 +97,17 @@ def test_a_template_that_is_used_again_is_what_it_would_be_if_it_were_made_anew(
         if found is not None:
             lacks = ask_about(context, actor, pool, named, now, max_age)
             assert found == label_template(context, actor, pool, named, lacks, now)
-            used.append(world.agenda.now)
+            used.append(now)
         return found
 
     monkeypatch.setattr(readings, "usual_template", compared)
+    return used
+
+
+@pytest.mark.parametrize("trouble", ["none", "GET /images", "GET /networks", "images", "flavors", "networks", "remark"])
+def test_a_template_that_is_used_again_is_what_it_would_be_if_it_were_made_anew(monkeypatch, trouble: str):
+    """Whatever happens in the cloud: while all is well, and when it is well again, it is used again."""
+    used = compare(monkeypatch)
     pool = {"name": "main", "labels": [label("good"), label("other", "medium")], "networks": ["public"]}
     with World(site(provider_document("east", pool))) as world:
         cloud = world.clouds["east"]
@@ -122,3 +133,61 @@ def test_a_template_that_is_used_again_is_what_it_would_be_if_it_were_made_anew(
         request = world.request("good")
         assert world.run(120, until=lambda: request in world.fulfilled)
         assert used and used[-1] >= begins, "it is used again at the end"
+
+
+def verdict(world: World, number: int, state: str) -> None:
+    now = world.agenda.now
+    world.store.verdicts.change("built", build_id(number), lambda had: had.given(state, "it is bad", HAND, now, now))
+
+
+def undone(world: World) -> None:
+    world.store.verdicts.change("built", build_id(2), lambda had: had.undone(world.agenda.now))
+
+
+def lose(world: World) -> None:
+    """nova denies an image that glance has, until the launcher tries it again."""
+
+    def refused(spec: Any) -> Any:
+        is_lost = spec.image_id == "east-2" and world.agenda.now < begins + IMAGE_MEMORY
+        return refusing("Can not find requested image")() if is_lost else None
+
+    begins = world.agenda.now
+    guard(world, refused)
+
+
+def remove(world: World) -> None:
+    for one in world.store.images.uploads("built", "east"):
+        if one.build_id == build_id(2):
+            world.store.images.delete_upload(one)
+
+
+CHANGES: dict[str, list[tuple[Callable[[World], object], str]]] = {
+    "nothing": [(lambda world: None, "east-2")],
+    "a newer build": [(lambda world: upload(world, 3), "east-3")],
+    "a verdict": [(lambda world: verdict(world, 2, REVOKED), "east-1"), (undone, "east-2")],
+    "no upload": [(remove, "east-1")],
+    "nova denies it": [(lose, "east-1"), (lambda world: world.run(IMAGE_MEMORY), "east-2")],
+}
+
+
+@pytest.mark.parametrize("falls_back", [True, False])
+@pytest.mark.parametrize("change", CHANGES)
+def test_that_of_a_diskimage_follows_its_uploads_and_the_verdicts(
+    monkeypatch: pytest.MonkeyPatch, change: str, falls_back: bool
+) -> None:
+    used = compare(monkeypatch)
+    with World(uploaded()) as world:
+        images = {name: replace(image, fall_back=falls_back) for name, image in world.config.diskimages.items()}
+        world.config = replace(world.config, diskimages=images)
+        upload(world, 1)
+        upload(world, 2)
+        world.start()
+        serve(world, 2)
+        for act, image in CHANGES[change]:
+            act(world)
+            world.run(60)
+            begins, found = world.agenda.now, made(world)
+            serve(world, 2)
+            assert image in {machine.image for machine in found}
+            world.run(400)
+            assert used and used[-1] >= begins, "it is used again"
