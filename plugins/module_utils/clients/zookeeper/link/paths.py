@@ -111,6 +111,7 @@ def own(path: str) -> str:
     return f"{OWN}/{path}"
 
 
+@lru_cache(maxsize=2_000)
 def segment(name: str) -> str:
     """Return a name that a user chose, as one segment of a path: unchanged or, where needed, percent-encoded."""
     if name in (".", "..", LOCK):

@@ -23,8 +23,10 @@ from .trials import GivenUp, pinned
 
 def unused_builds(context: Context, image: str, provider: str) -> frozenset[str]:
     """Return the ids of the builds of which nothing is launched at a provider, although they are in its cloud."""
-    now = context.now()
     verdicts = context.store.verdicts.of_image(image)
+    if not verdicts:
+        return frozenset()
+    now = context.now()
     return frozenset(build_id for build_id, verdict in verdicts.items() if not verdict.is_used(now, provider))
 
 
