@@ -35,6 +35,8 @@ SHORT_PATHS = {"ANSIBLE_SSH_ARGS": "-o ControlMaster=no"}
 CALLBACKS = {"ANSIBLE_CALLBACK_PLUGINS": str(ROOT / "tests" / "support" / "callbacks")}
 BEGUN = "NODEPOOL_TEST_SERVERS"
 """Name of the variable with what another process has started for this one: :mod:`tests.support.shared_servers`."""
+PROGRAMS = "NODEPOOL_TEST_PROGRAMS"
+"""Name of the variable with the folder whose programs a module finds beside its interpreter."""
 _starting = threading.Lock()
 
 

@@ -22,7 +22,7 @@ import socket
 import sys
 from typing import Any
 
-from tests.support.ansible_run import MODULES, ROOT
+from tests.support.ansible_run import MODULES, PROGRAMS, ROOT
 from tests.support.warm_ansible import WHEN_NEEDED
 from tests.support.warm_server import end_as_program, use_basics
 
@@ -111,6 +111,8 @@ def run(module: str, arguments: str, folder: str, variables: dict[str, str]) -> 
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(variables)
+    if programs := variables.get(PROGRAMS):
+        sys.executable = os.path.join(programs, "python3")
     sys.argv = [module, arguments]
     sys.path[0] = folder
     runpy.run_module(module, run_name="__main__", alter_sys=True)

@@ -22,7 +22,7 @@ import yaml
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients import playbook_run
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.gate import GateRecord
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import Build
-from tests.support.ansible_run import ROOT, command, environment, sharing
+from tests.support.ansible_run import PROGRAMS, ROOT, command, environment, sharing
 from tests.support.command import nodepoolctl
 from tests.support.image_case import IMAGE, Builder
 from tests.support.launcher_case import Cloud, Site, label, pool, provider
@@ -164,11 +164,12 @@ def gate_programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def forked_playbooks(gate_programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The playbooks of cycles in this process are forked, as are Ansible's commands that tests run."""
+    """The playbooks of cycles in this process and of modules are forked, as are Ansible's commands that tests run."""
     monkeypatch.setattr(playbook_run, "sys", SimpleNamespace(executable=str(gate_programs / "python3")))
     given = environment(gate_programs, **sharing(gate_programs / "shared"))
     for name in ("ANSIBLE_CONFIG", "SHARE_PACKED"):
         monkeypatch.setenv(name, given[name])
+    monkeypatch.setenv(PROGRAMS, str(gate_programs))
 
 
 @pytest.fixture
