@@ -160,6 +160,7 @@ def test_a_tool_that_is_not_installed_is_named(site):
     assert site.leftovers() == CLEAN
 
 
+@pytest.mark.long
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("level", [FULL, NONE])
 def test_a_time_out(site, level):

@@ -132,6 +132,7 @@ def uploaded(gated: GatedSite, *, broken: bool = False) -> Build:
     return build
 
 
+@pytest.mark.long
 def test_all_that_shows_a_broken_build_shows_the_same_figures(
     gated: GatedSite, listener: Listener, chromium: Browser
 ) -> None:

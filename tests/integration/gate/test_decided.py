@@ -41,6 +41,7 @@ def made_from(gated: GatedSite) -> str:
     return str(requestor.node(node)["image_id"]).split("/")[5]
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_decisions_count_while_launcher_and_builder_work(gated: GatedSite) -> None:
     gated.configure(timeout=120)

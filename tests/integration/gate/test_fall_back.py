@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.integration.gate.conftest import GatedSite
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.image_case import IMAGE
@@ -38,6 +40,7 @@ def test_a_broken_newest_build_under_a_hundred_requests(gated: GatedSite) -> Non
     assert "gets other nodes" in told and f"nodes are launched from build {good.id} again" in told
 
 
+@pytest.mark.long
 def test_an_outage_of_the_provider_makes_nobody_fall_back(gated: GatedSite) -> None:
     gated.configure(launch={"boot_timeout": 2})
     gated.settings(None)

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.integration.gate.conftest import GatedSite
 from tests.support.ansible_run import run_alone
 from tests.support.command import nodepoolctl
@@ -29,6 +31,7 @@ def test_a_playbook_that_vanishes_during_a_play_rejects_nothing(gated: GatedSite
             eventually(lambda: gated.ready() == [good.id, new.id], SECONDS)
 
 
+@pytest.mark.long
 def test_an_image_that_is_deleted_while_the_playbook_runs_is_uploaded_again(gated: GatedSite) -> None:
     """The canary's launch shows that it was there; the list that each cycle begins with shows that it is gone."""
     gated.configure()

@@ -133,6 +133,7 @@ def test_a_gate_costs_few_calls_of_the_builder(gated: GatedSite) -> None:
     assert own.count("POST /servers") == 1 and len(own) <= 3, own
 
 
+@pytest.mark.long
 def test_no_node_is_made_from_a_bad_build_wherever_the_builder_is_killed(gated: GatedSite) -> None:
     """Builders are killed at any moment, every second build is bad, and somebody asks for nodes all the time."""
     gated.configure(tries=2)

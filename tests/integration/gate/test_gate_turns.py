@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 
+import pytest
 import yaml
 
 from tests.integration.gate.conftest import GatedSite
@@ -31,6 +32,7 @@ def two_images(gated: GatedSite) -> None:
     gated.site.cloud.quota(instances=1)
 
 
+@pytest.mark.long
 def test_both_get_their_verdict_while_people_are_served(gated: GatedSite) -> None:
     two_images(gated)
     requestor, over, served = gated.site.requestor, threading.Event(), []

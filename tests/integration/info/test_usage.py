@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import openstack
+import pytest
 
 from tests.support.ansible_run import MODULES, ModuleProcess, run_alone, run_module
 from tests.support.command import nodepoolctl
@@ -58,6 +59,7 @@ def killed_while(site: Site, there: Any) -> None:
         eventually(there, 60)
 
 
+@pytest.mark.long
 def test_the_usage_is_what_nova_has_counted_although_launchers_are_killed(site: Site) -> None:
     """Two nodes are deleted by a launcher that is killed and by the next one, two by one that goes on."""
     site.configure()

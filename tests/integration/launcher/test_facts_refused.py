@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.support.ansible_run import ROOT, command
 from tests.support.launcher_case import Site, label, pool, provider
 
@@ -36,6 +38,7 @@ def play(site: Site, name: str, *words: str, **variables: Any) -> tuple[int, str
     return done.returncode, f"{done.stdout}\n{done.stderr}"
 
 
+@pytest.mark.long
 def test_what_is_not_had_is_told_everywhere_and_a_pool_with_a_limit_of_its_own_goes_on(site: Site):
     names = [*CASES, "bounded"]
     for name in names:

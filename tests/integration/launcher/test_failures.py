@@ -118,6 +118,7 @@ def test_healthy_sisters_are_kept_while_one_is_tried_again(site: Site):
     assert len(site.cloud.servers()) == 3
 
 
+@pytest.mark.long
 def test_what_one_pool_cannot_launch_another_does(site: Site):
     site.configure(provider("one", pool("main", priority=1), launch_retries=1), provider("two"))
     site.cloud.fault("POST /servers", "error", seconds=0.1)
@@ -146,6 +147,7 @@ def test_the_healthy_nodes_of_a_failed_set_serve_somebody_else(site: Site):
         requestor.wait_gone(["0000000001"])
 
 
+@pytest.mark.long
 def test_a_quota_fault_does_not_count_as_an_attempt(site: Site, monkeypatch: pytest.MonkeyPatch):
     """nova accepts and then lets the server fail because others were quicker: that is nobody's fault."""
     monkeypatch.setattr(freezing, "FIRST", 0.2)

@@ -94,6 +94,7 @@ def test_a_spare_that_was_stopped_is_replaced_and_a_node_in_use_is_left_alone(si
         assert [server["name"] for server in site.cloud.servers()] == [f"np{new}"]
 
 
+@pytest.mark.long
 def test_an_old_spare_whose_guest_is_away_is_not_handed_out(site: Site):
     """nova still shows the server as ACTIVE; its node's record names an address at which nobody answers."""
     site.add_cloud("one", "guest")

@@ -262,6 +262,7 @@ def test_a_private_cloud_needs_no_floating_ip(site: Site):
     assert floating_ips(site) == 0
 
 
+@pytest.mark.long
 def test_a_node_without_an_address_that_can_be_used_is_not_handed_out(site: Site):
     """Also where host keys are not checked. The network is to blame, so the request waits."""
     site.configure(provider("one", launch_retries=1))

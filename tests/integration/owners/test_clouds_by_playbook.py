@@ -11,6 +11,8 @@ import time
 from functools import partial
 from typing import Any
 
+import pytest
+
 from tests.support.ansible_run import run_alone
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.launcher_case import Site, label, pool, provider
@@ -138,6 +140,7 @@ def _has_no_reason(site: Site, request: str) -> bool:
     return site.requestor.read(f"/nodepool/stackci/waits/{request}") is None
 
 
+@pytest.mark.long
 def test_servers_of_two_images_without_an_answer_blame_their_network_and_fail_nobody(site: Site):
     cloud = site.add_cloud("one", "guest")
     names = ("debian-12", "ubuntu")
@@ -155,6 +158,7 @@ def test_servers_of_two_images_without_an_answer_blame_their_network_and_fail_no
     assert len(cloud.calls(CREATE)) <= 2 + 8, "single servers try whether the way is back"
 
 
+@pytest.mark.long
 def test_words_that_name_a_port_a_host_or_a_project_are_told_as_that(site: Site):
     """neutron's agent is away in one cloud, nova has lost a host in another, keystone does not find a project."""
     for name in ("ports", "hosts", "project", "calls"):

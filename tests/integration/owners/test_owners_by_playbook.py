@@ -8,6 +8,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import pytest
+
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.launcher_case import Site, label, pool, provider
 from tests.support.launcher_process import LauncherProcess
@@ -34,6 +36,7 @@ def only(name: str, *labels: dict[str, Any], **options: Any) -> dict[str, Any]:
     return provider(name, pool("main", *labels, **options))
 
 
+@pytest.mark.long
 def test_hosts_and_addresses_that_are_used_up_for_a_while_fail_nobody(site: Site):
     """Bare metal that is being cleaned, and a subnet without addresses: each is the only provider of its label."""
     site.add_cloud("one")

@@ -22,6 +22,7 @@ def of_node(site: Site, node_id: str, cloud: str = "one") -> list[dict[str, Any]
 # -- where they are tried again ----------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_single_node_goes_through_the_zones_and_then_to_another_pool(site: Site):
     """Every reason of every pool is told when nobody can, and every failed server is deleted to the end."""
     site.configure(
@@ -191,6 +192,7 @@ def _ids(site: Site, node_id: str) -> list[str]:
 # -- the breaker -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_after_failures_in_a_row_an_image_is_left_alone_others_go_on_and_success_closes(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ):
@@ -226,6 +228,7 @@ def test_after_failures_in_a_row_an_image_is_left_alone_others_go_on_and_success
     assert result["breakers"] == {}
 
 
+@pytest.mark.long
 def test_an_open_breaker_is_kept_by_the_next_cycle_and_in_its_result(site: Site, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(breaking, "FAILURES", 2)
     site.configure(provider("one", launch_retries=2))

@@ -59,6 +59,7 @@ def test_short_tokens_and_a_wrong_clock_do_not_cost_a_login_per_call(site: Site,
     assert len([line for line in cycle.lines if told in line]) == 1
 
 
+@pytest.mark.long
 def test_a_console_that_hangs_delays_nobody_else(site: Site):
     site.add_cloud("one", "guest")
     port = site.cloud.ssh_port()

@@ -139,6 +139,7 @@ def test_limits_that_are_raised_are_noticed(site: Site, quick_looks: None, resou
 # -- limits that lie ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_limits_that_lie_for_a_while_with_thirty_waiting(site: Site, short_freezes: None):
     """Few refusals, and everything is served after the probe that follows the lift."""
     site.configure()

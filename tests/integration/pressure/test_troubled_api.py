@@ -207,6 +207,7 @@ def test_an_api_that_asks_to_be_left_alone_is(site: Site):
     assert early == []
 
 
+@pytest.mark.long
 def test_tokens_that_expire_and_that_are_revoked_in_the_middle(site: Site):
     """Nothing is refused for it, no launch begins anew."""
     site.configure()
