@@ -110,22 +110,21 @@ class Tree:
             return changed
 
     def changes(self, root: str, name: str) -> int:
-        """Return a number that grows with any change at and below *root*/*name*, including locks."""
-        counts = self._counted.get(root)
-        if counts is None:
-            with self._lock:
-                counts = self._counted.setdefault(root, {})
-        return counts.get(name, 0)
+        """Return a number that grows with any change at and below *root*/*name*, including locks.
+
+        What is read afterwards is of this number or a later one: a change under way is waited for.
+        """
+        with self._lock:
+            return self._counted.setdefault(root, {}).get(name, 0)
 
     def _mark(self, path: str) -> None:
         """Note a change of *path*. The caller holds the lock."""
         for root, counts in self._counted.items():
-            if path.startswith(root) and path[len(root) : len(root) + 1] == "/":
-                name = path[len(root) + 1 :].partition("/")[0]
+            if name := _name_below(root, path):
                 counts[name] = counts.get(name, 0) + 1
         for root, changed in self._followed.items():
-            if path.startswith(root) and path[len(root) : len(root) + 1] == "/":
-                changed.add(path[len(root) + 1 :].partition("/")[0])
+            if name := _name_below(root, path):
+                changed.add(name)
 
     def entry(self, path: str) -> Entry | None:
         """Return the document at *path*."""
@@ -229,3 +228,10 @@ class Tree:
             entries = dict(self._entries)
             known = {f"{parent}/{name}" for parent, names in self._names.items() for name in names}
         return entries, known - entries.keys()
+
+
+def _name_below(root: str, path: str) -> str:
+    """Return the first name of *path* below *root*; "" if it is not below it."""
+    if path.startswith(root) and path[len(root) : len(root) + 1] == "/":
+        return path[len(root) + 1 :].partition("/")[0]
+    return ""

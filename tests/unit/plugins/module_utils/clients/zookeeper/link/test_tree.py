@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import threading
 from types import SimpleNamespace
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link.tree import Entry, Tree
@@ -117,3 +118,24 @@ def test_the_number_of_changes_grows_with_each_change_of_one_name():
     tree.put("/n/11", b"another one", stat(5))
     tree.put("/nn/1", b"elsewhere", stat(6))
     assert tree.changes("/n", "1") == seen[-1] and tree.changes("/n", "2") == 0
+
+
+def test_the_number_of_changes_waits_for_a_removal_under_way(monkeypatch):
+    """Else a reader has the number of the removal with the document from before it, and keeps that for good."""
+    tree = Tree()
+    tree.put("/n/1", b"there", stat(1))
+    tree.changes("/n", "1")
+    seen: list[tuple[int, object]] = []
+    readers: list[threading.Thread] = []
+    marking = tree._mark
+
+    def mark(path):
+        marking(path)
+        reader = threading.Thread(target=lambda: seen.append((tree.changes("/n", "1"), tree.entry("/n/1"))))
+        reader.start()
+        readers.append(reader)
+
+    monkeypatch.setattr(tree, "_mark", mark)
+    tree.remove("/n/1")
+    readers[0].join(30)
+    assert seen == [(1, None)]
