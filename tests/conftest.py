@@ -12,11 +12,13 @@ from __future__ import annotations
 from hypothesis import settings
 
 from tests.support.effort import examples
+from tests.support.interrupts import heed_interrupts
 from tests.support.own_state import use_own_state_folder
 from tests.support.warm_workers import pytest_xdist_setupnodes
 
 __all__ = ["pytest_xdist_setupnodes"]
 
 use_own_state_folder()
+heed_interrupts()
 settings.register_profile("lane", deadline=None, max_examples=examples(100))
 settings.load_profile("lane")
