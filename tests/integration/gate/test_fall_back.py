@@ -15,6 +15,7 @@ SECONDS = 120.0
 BOOT_TIMEOUT = 20
 
 
+@pytest.mark.long
 def test_a_broken_newest_build_under_a_hundred_requests(gated: GatedSite) -> None:
     gated.configure(launch={"boot_timeout": BOOT_TIMEOUT})
     gated.settings(None)

@@ -35,6 +35,7 @@ def test_a_good_build_becomes_ready_after_its_canary(gated: GatedSite) -> None:
     assert gated.ready() == [build.id]
 
 
+@pytest.mark.long
 def test_a_broken_build_is_rejected_and_the_good_one_stays(gated: GatedSite) -> None:
     gated.configure()
     good = gated.build()
@@ -61,6 +62,7 @@ def test_a_broken_build_is_rejected_and_the_good_one_stays(gated: GatedSite) -> 
     assert good.id in str(gated.site.requestor.node(node)["image_id"])
 
 
+@pytest.mark.long
 def test_an_outage_rejects_nothing_and_is_tested_again(gated: GatedSite) -> None:
     """The mirror is down: the playbook fails on the image in use, too."""
     gated.configure()
@@ -87,6 +89,7 @@ def test_an_outage_rejects_nothing_and_is_tested_again(gated: GatedSite) -> None
     assert gated.verdict(new).state == "approved"
 
 
+@pytest.mark.long
 def test_a_build_whose_machines_do_not_answer_is_rejected_with_the_launchers_reason(gated: GatedSite) -> None:
     gated.configure(launch={"boot_timeout": 3, "launch_retries": 1})
     good = gated.build()
@@ -112,6 +115,7 @@ def test_it_is_tested_at_one_provider_and_then_distributed(gated: GatedSite) -> 
     assert not [name for name in ("one", "three") if gated.builder.store.gates.read(name, IMAGE)]
 
 
+@pytest.mark.long
 def test_a_rejected_build_reaches_no_other_provider(gated: GatedSite) -> None:
     gated.configure("one", "two")
     good = gated.build()
@@ -140,6 +144,7 @@ def test_a_person_decides_while_it_waits_for_a_launcher(gated: GatedSite) -> Non
     assert gated.site.requestor.children("/nodepool/requests") == []
 
 
+@pytest.mark.long
 def test_a_canary_that_failed_is_held_for_a_person(gated: GatedSite) -> None:
     gated.configure(hold_failed=900)
     gated.build()
@@ -215,6 +220,7 @@ def test_a_playbook_that_hangs_is_ended(gated: GatedSite, monkeypatch: pytest.Mo
     assert not [words for words in left if any(f"{own}/stackci-gate-" in word for word in words)]
 
 
+@pytest.mark.long
 def test_jobs_can_pin_the_build_before_and_try_the_next_one(gated: GatedSite) -> None:
     gated.configure()
     gated.settings(gated.gate, channels=["previous", "candidate"])

@@ -16,6 +16,7 @@ from tests.support.image_case import IMAGE
 SECONDS = 45.0
 
 
+@pytest.mark.long
 def test_a_playbook_that_vanishes_during_a_play_rejects_nothing(gated: GatedSite) -> None:
     gated.configure()
     good = gated.build()

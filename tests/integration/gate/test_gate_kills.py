@@ -48,6 +48,7 @@ def canaries_end(gated: GatedSite) -> bool:
     return all(node["state"] == "deleting" for node in nodes if "canary" in str(node["type"]))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("moment", [when_began, when_requested, when_launching, when_testing])
 def test_the_next_cycle_goes_on_with_the_same_image(gated: GatedSite, moment: Moment) -> None:
     gated.configure()

@@ -102,6 +102,7 @@ def test_clouds_with_odd_answers_are_told_in_bounded_words_and_serve(site: Site)
     assert len(site.clouds["tokens"].calls("POST /auth/tokens")) <= 2
 
 
+@pytest.mark.long
 def test_requests_in_work_tell_the_refusal_of_nova_while_it_lasts(site: Site):
     """What is stored, and what request_info explains, while creates are refused and after nova is back."""
     site.configure(provider("one"))

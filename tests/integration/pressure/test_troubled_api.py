@@ -73,6 +73,7 @@ def left_over(site: Site) -> dict[str, list[str]]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.timeout(100)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_any_single_bad_endpoint_delays_only_and_is_got_over_by_itself(site: Site, fault: str):
@@ -138,6 +139,7 @@ def test_health_says_what_is_wrong_and_the_cycle_ends_although_it_hangs(site: Si
     assert waiting["reason"]["code"] in ("provider-trouble", "facts-unread")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["token", "servers", "create", "limits", "networks"])
 def test_what_either_provider_can_serve_does_not_stay_with_the_silent_one(site: Site, kind: str):
     """It has the better priority, so it would get everything; what it has taken is taken back."""

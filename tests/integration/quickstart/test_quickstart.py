@@ -118,6 +118,7 @@ def keypairs(cloud: SimCloud) -> int:
     return len([call for call in cloud.calls("mycloud") if call["kind"] == "POST /os-keypairs"])
 
 
+@pytest.mark.long
 def test_from_clouds_yaml_to_a_node_and_back(newcomer: Newcomer) -> None:
     shown = fine(newcomer.play(quickstart_command="echo I am $(whoami)"))
     assert f"The node said: I am {USER}" in shown
@@ -175,6 +176,7 @@ def agent(tmp_path: Path) -> Iterator[dict[str, str]]:
         shutil.rmtree(socket_of.parent)
 
 
+@pytest.mark.long
 def test_what_it_prints_can_be_typed_also_with_blanks_and_many_keys(tmp_path: Path, agent: dict[str, str]) -> None:
     home = tmp_path / "new comer"
     home.mkdir()
@@ -221,6 +223,7 @@ def test_what_it_prints_can_be_typed_also_with_blanks_and_many_keys(tmp_path: Pa
             newcomer.close()
 
 
+@pytest.mark.long
 def test_absent_removes_everything_also_a_node_that_is_still_leased(newcomer: Newcomer) -> None:
     fine(newcomer.play())
     more = ["-e", f"nodepool_config={newcomer.config}", "-e", "nodes_labels=debian-12", "-e", "nodes_launch=true"]
@@ -354,6 +357,7 @@ def homeless(newcomer: Newcomer) -> OtherUser:
     return user
 
 
+@pytest.mark.long
 def test_without_a_home_directory_that_can_be_written(newcomer: Newcomer, homeless: OtherUser) -> None:
     """With the variables that README names, each with a folder."""
     place = Path(tempfile.mkdtemp(prefix="homeless-"))
