@@ -353,3 +353,14 @@ def test_a_client_that_is_closed_leaves_neither_memory_nor_connections(connect, 
     gc.collect()
     assert [reference for reference in left if reference() is not None] == []
     assert len(os.listdir("/proc/self/fd")) <= before
+
+
+def test_an_id_that_leads_to_another_service_of_the_same_host_deletes_nothing_there(connect: Connect) -> None:
+    """Whoever may write to ZooKeeper chooses what stands as ``external_id`` in the record of a node."""
+    client = connect()
+    (image,) = client.images_named("debian-12")
+    assert image is not None
+    way = f"../../../../one/image/v2/images/{image.id}"  # the endpoints are /one/compute/v2.1 and /one/image/v2
+    assert client.delete_server(way) is False
+    assert client.get_server(way) is None
+    assert client.images_named("debian-12") == [image]

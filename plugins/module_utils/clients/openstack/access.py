@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from ...model.cloud import Image, Port, SecurityGroup
 from ...model.errors import CloudConflict, CloudNotFound
 from . import json_values, shapes
+from .kinds import in_path
 from .rest import Rest
 
 _PING = {4: "icmp", 6: "ipv6-icmp"}
@@ -100,7 +101,7 @@ class CloudAccess:
 
     def delete_group(self, group_id: str) -> bool:
         """Delete the security group; return False when it was already gone."""
-        return self._delete("network", f"/security-groups/{group_id}")
+        return self._delete("network", f"/security-groups/{in_path(group_id)}")
 
     def create_keypair(self, name: str, public_key: str) -> None:
         """Give the user's account a public key under *name*. That it has the name already is no error."""
@@ -110,7 +111,7 @@ class CloudAccess:
 
     def delete_keypair(self, name: str) -> bool:
         """Delete the keypair; return False when it was already gone."""
-        return self._delete("compute", f"/os-keypairs/{name}")
+        return self._delete("compute", f"/os-keypairs/{in_path(name)}")
 
     def _delete(self, service: str, path: str) -> bool:
         try:

@@ -36,6 +36,7 @@ from .api_names import ApiCall
 from .call_counters import CallCounters
 from .cloud_images import CloudImages
 from .clouds import load_cloud_entry
+from .kinds import in_path
 from .paging import pages
 from .ratelimit import RateLimiter
 from .rest import Rest
@@ -194,7 +195,7 @@ class CloudClient:
         try:
             answer = self._with_microversion(
                 lambda version: self._rest.call(
-                    "compute", "GET", f"/servers/{server_id}", key="server", microversion=version
+                    "compute", "GET", f"/servers/{in_path(server_id)}", key="server", microversion=version
                 )
             )
         except CloudNotFound:
@@ -215,7 +216,7 @@ class CloudClient:
 
     def delete_server(self, server_id: str) -> bool:
         """Ask nova to delete the server; return False when it was already gone."""
-        return self._delete("compute", f"/servers/{server_id}")
+        return self._delete("compute", f"/servers/{in_path(server_id)}")
 
     def force_delete_server(self, server_id: str) -> bool:
         """Ask nova to delete the server in whatever state it is; return False when it was already gone.
@@ -224,7 +225,7 @@ class CloudClient:
             action.
         """
         try:
-            self._rest.call("compute", "POST", f"/servers/{server_id}/action", body={"forceDelete": None})
+            self._rest.call("compute", "POST", f"/servers/{in_path(server_id)}/action", body={"forceDelete": None})
         except CloudNotFound as missing:
             if server_id in str(missing):
                 return False
@@ -240,7 +241,7 @@ class CloudClient:
         :return: None when nova has no console for the server.
         """
         body = {"os-getConsoleOutput": {} if lines is None else {"length": lines}}
-        path, times = f"/servers/{server_id}/action", AuxiliaryTimes(seconds)
+        path, times = f"/servers/{in_path(server_id)}/action", AuxiliaryTimes(seconds)
         try:
             answer = self._rest.call("compute", "POST", path, body=body, key="output", times=times)
         except CloudNotFound:
@@ -307,7 +308,7 @@ class CloudClient:
 
     def delete_image(self, image_id: str) -> bool:
         """Delete the image; return False when it was already gone."""
-        return self._delete("image", f"/images/{image_id}")
+        return self._delete("image", f"/images/{in_path(image_id)}")
 
     # Volumes
 
@@ -319,7 +320,7 @@ class CloudClient:
 
     def delete_volume(self, volume_id: str) -> bool:
         """Ask cinder to delete the volume; return False when it was already gone."""
-        return self._delete("block-storage", f"/volumes/{volume_id}")
+        return self._delete("block-storage", f"/volumes/{in_path(volume_id)}")
 
     # Limits
 
@@ -366,9 +367,8 @@ class CloudClient:
     def _network_quota(self) -> Iterable[tuple[dict[str, float], dict[str, float]]]:
         if not self._rest.has("network"):
             return []
-        path = f"/quotas/{self._rest.project_id()}/details.json"
         try:
-            answer = self._rest.call("network", "GET", path, key="quota")
+            answer = self._rest.call("network", "GET", f"/quotas/{self._rest.project_id()}/details.json", key="quota")
         except CloudRefused as refusal:
             # The extension may be absent or reserved for administrators.
             if refusal.status not in (403, 404):
@@ -415,7 +415,7 @@ class CloudClient:
 
     def delete_port(self, port_id: str) -> bool:
         """Delete the port; return False when it was already gone."""
-        return self._delete("network", f"/ports/{port_id}")
+        return self._delete("network", f"/ports/{in_path(port_id)}")
 
     def list_floating_ips(self) -> list[FloatingIp]:
         """Return all floating IPs of the project; none when the cloud has no neutron."""
@@ -436,7 +436,7 @@ class CloudClient:
 
     def delete_floating_ip(self, floating_ip_id: str) -> bool:
         """Delete the floating IP; return False when it was already gone."""
-        return self._delete("network", f"/floatingips/{floating_ip_id}")
+        return self._delete("network", f"/floatingips/{in_path(floating_ip_id)}")
 
     # Addresses
 

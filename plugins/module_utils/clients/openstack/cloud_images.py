@@ -30,6 +30,7 @@ from ...model.errors import (
 from . import json_values, shapes
 from .disk_file import DiskFile
 from .image_tasks import TaskUploads
+from .kinds import in_path
 from .paging import pages
 from .rest import Rest
 from .transport import UploadTimes
@@ -166,7 +167,7 @@ class CloudImages:
         for looks in range(1, TRIES + 1):
             try:
                 answer = self._rest.call(
-                    "image", "PATCH", f"/images/{image_id}", body=changes, key="id", headers=_PATCH
+                    "image", "PATCH", f"/images/{in_path(image_id)}", body=changes, key="id", headers=_PATCH
                 )
                 return self._read("PATCH /images/{id}", shapes.image_from, answer.document)
             except CloudUnavailable:
@@ -178,7 +179,7 @@ class CloudImages:
     def get(self, image_id: str) -> Image | None:
         """Return the image, None when it is gone."""
         try:
-            answer = self._rest.call("image", "GET", f"/images/{image_id}", key="id")
+            answer = self._rest.call("image", "GET", f"/images/{in_path(image_id)}", key="id")
         except CloudNotFound:
             return None
         return self._read("GET /images/{id}", shapes.image_from, answer.document)
@@ -262,7 +263,7 @@ class CloudImages:
         self._send(image_id, "stage", file, deadline)
         try:
             body = {"method": {"name": _BY_IMPORT}}
-            self._rest.call("image", "POST", f"/images/{image_id}/import", body=body)
+            self._rest.call("image", "POST", f"/images/{in_path(image_id)}/import", body=body)
         except CloudError as error:
             if not error.unclear:
                 raise
@@ -275,7 +276,7 @@ class CloudImages:
         # Glance uses the token again after it has received all bytes.
         self._rest.renew(left)
         times = UploadTimes(stall=min(self._stall, left), total=left)
-        self._rest.call("image", "PUT", f"/images/{image_id}/{place}", data=file, times=times)
+        self._rest.call("image", "PUT", f"/images/{in_path(image_id)}/{place}", data=file, times=times)
 
     def _wait(self, image_id: str, deadline: float, *, sure: bool) -> Image:
         """Wait until the image is active and return it.
@@ -355,7 +356,7 @@ class CloudImages:
         :raises CloudConflict: the image is in use.
         """
         try:
-            self._rest.call("image", "DELETE", f"/images/{image_id}")
+            self._rest.call("image", "DELETE", f"/images/{in_path(image_id)}")
         except CloudNotFound:
             return False
         except CloudRefused as refusal:

@@ -20,6 +20,7 @@ from ...model.backoff import backoff
 from ...model.errors import CloudError, CloudImageBroken, CloudNotFound, CloudUnavailable
 from . import json_values
 from .disk_file import DiskFile, FilePart
+from .kinds import in_path
 from .rest import Rest
 from .transport import UploadTimes
 
@@ -208,7 +209,7 @@ class TaskUploads:
                 yield task
 
     def _task(self, task_id: str) -> dict[str, Any]:
-        return dict(self._rest.call("image", "GET", f"/tasks/{task_id}", key="status").document)
+        return dict(self._rest.call("image", "GET", f"/tasks/{in_path(task_id)}", key="status").document)
 
     def _image_of(self, task: dict[str, Any]) -> str:
         result = task.get("result")

@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The kind of an API call (its method and its path without the ids), and the service that answers it."""
+"""The kind of an API call (its method and its path without the ids), the service that answers it, and ids in paths."""
 
 from __future__ import annotations
 
 import re
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 _VERSION = re.compile(r"^v\d+(\.\d+)?$")
 _ID = re.compile(r"^([0-9a-fA-F]{32}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|\d+)$")
@@ -35,6 +35,7 @@ _SERVICES = {
 }
 """First part of a kind's path → the service. All others belong to nova."""
 _NOT_AN_ID = frozenset(("detail", "details", "defaults"))
+_SLASH = "%2F"
 
 
 def call_kind(method: str, url: str) -> str:
@@ -70,3 +71,21 @@ def service_of(kind: str) -> str:
     """Return the name of the service that answers calls of this kind; nova for kinds that are not known."""
     path = kind.partition(" ")[2]
     return _SERVICES.get(path.strip("/").partition("/")[0], NOVA)
+
+
+def in_path(ident: str) -> str:
+    """Return an id as one segment of a path: what it has of a path, a query or a fragment is encoded.
+
+    Records in ZooKeeper have ids, too, so that an id may be any text.
+    """
+    return quote(ident, safe="", errors="replace")
+
+
+def names_nothing(path: str) -> bool:
+    """Return True for a path with an id that no resource can have: an empty one, one of dots, or one with a slash.
+
+    Dots in a path lead to another resource, also encoded ones, and some servers read an encoded slash as a slash.
+
+    :param path: path below an endpoint, whose ids are those of :func:`in_path`.
+    """
+    return any(not segment.strip(".") or _SLASH in segment for segment in path.lstrip("/").split("/"))

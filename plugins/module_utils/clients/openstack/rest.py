@@ -10,9 +10,10 @@ import re
 from collections.abc import Callable, Mapping, Sized
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
-from ...model.errors import CloudAuthError, CloudError, CloudTokenRefused
+from ...model.bounded_text import bounded
+from ...model.errors import CloudAuthError, CloudError, CloudNotFound, CloudTokenRefused
 from .api_names import (
     ApiCall,
     api_name,
@@ -37,7 +38,7 @@ from .hops import (
     token_remedy,
 )
 from .json_values import UNUSABLE, Unreadable
-from .kinds import call_kind, service_of
+from .kinds import call_kind, names_nothing, service_of
 from .library import (
     HttpSession,
     ks_exceptions,
@@ -185,7 +186,7 @@ class Rest:
         """Make one call; repeat it once with a new token when the service does not accept the old one.
 
         :param service: "compute", "network", "image", "block-storage" or "object-store".
-        :param path: path below the endpoint.
+        :param path: path below the endpoint; ids in it are those of :func:`kinds.in_path`.
         :param body: JSON to send.
         :param key: the top-level key that the answer must have; None: the body of the answer is not read.
         :param data: bytes to send instead of JSON: an object with a length whose every iteration gives all the bytes
@@ -195,6 +196,9 @@ class Rest:
         :raises CloudError: the call did not succeed.
         """
         call = call_kind(method, f"http://cloud/v0/{path.lstrip('/')}")
+        if names_nothing(path):
+            what = f"provider {self._provider}: {call}: nothing can be at {bounded(unquote(path))!r}"
+            raise CloudNotFound(what, provider=self._provider, call=call, status=404)
         access = self._access()
         url = self._url(service, path, access, call)
         call = call_kind(method, url)
