@@ -19,9 +19,10 @@ from ...model.errors import CloudAuthError, ConfigError
 from ..text_file import is_encrypted, read_text
 from . import library
 from .addresses import NetworkRoles
-from .entry_values import ENCRYPTED, odd_values
+from .entry_values import ENCRYPTED, cannot_be_read, no_entry, odd_values, remedy_for_names
 from .faults import clean
 from .quiet import mask_logs
+from .unreached import innermost_words
 
 DEFAULT_IMAGE_FORMAT = "qcow2"
 HERE = "NODEPOOL_HERE"
@@ -197,20 +198,23 @@ def load_cloud_entry(
     try:
         variables = _variables() if clouds_config is None else None
         config = _sdk_config(path, text, secrets, os.environ.get(HERE, ""), variables)
-        names = sorted(config.get_cloud_names())
+        names = config.get_cloud_names()
         if cloud not in names:
             raise CloudAuthError(
-                f"provider {provider}: {path} has no entry {cloud!r} under 'clouds'; it has"
-                f" {', '.join(names) or 'none'}: correct cloud of the provider, or add the entry",
+                f"provider {provider}: {path} {no_entry(cloud, names)}: correct cloud of the provider, or add the entry"
+                f"{remedy_for_names(names)}",
                 provider=provider,
             )
         with warnings.catch_warnings():
             # The SDK warns at each load that a feature will be removed, whether the feature is used or not.
             warnings.filterwarnings("ignore", message="Support for InfluxDB")
             region = _region(config, cloud, region_name)
+            roles = _roles(region)
+    except library.RequestException as problem:
+        raise _profile_not_fetched(provider, where, problem) from problem
     except _unusable() as problem:
         # The SDK does not check the types in an entry, so its error does not name the value that is wrong.
-        why = (_odd(config.cloud_config["clouds"][cloud]) if config else "") or clean(str(problem))
+        why = (cannot_be_read(config.cloud_config["clouds"][cloud]) if config else "") or clean(str(problem))
         raise _not_usable(provider, where, why) from problem
     why = odd_values(config.cloud_config["clouds"][cloud]) or _lacking(region)
     if why:
@@ -227,7 +231,7 @@ def load_cloud_entry(
         region=region,
         private=bool(region.config.get("private", False)),
         force_ipv4=bool(region.force_ipv4),
-        roles=_roles(region),
+        roles=roles,
         secrets=(*_secrets(region.config.get("auth") or {}), *login_of(region.config.get("auth") or {})),
     )
 
@@ -348,6 +352,17 @@ def _not_usable(provider: str, where: str, why: str) -> CloudAuthError:
     return CloudAuthError(sentence, provider=provider)
 
 
+def _profile_not_fetched(provider: str, where: str, problem: Exception) -> CloudAuthError:
+    """Return the error for a profile that is an address: the SDK fetches it each time that the entry is read."""
+    no_json = isinstance(problem, library.requests.exceptions.InvalidJSONError)
+    why = "its answer is not JSON" if no_json else innermost_words(problem)
+    return CloudAuthError(
+        f"provider {provider}: {where} cannot be used: its profile is fetched from a web server, and that failed"
+        f" ({why}): check the connection to it, or write auth_url and region_name in place of profile",
+        provider=provider,
+    )
+
+
 def _lacking(region: Any) -> str:
     """Return the settings that the SDK accepts but with which no call can be made. No login is quoted."""
     url = str((region.config.get("auth") or {}).get("auth_url") or "").lower()
@@ -385,20 +400,7 @@ def _without_login(region: Any) -> str:
 def _unusable() -> tuple[type[Exception], ...]:
     """Return the exceptions that the SDK raises for an entry that it cannot use."""
     sdk = (library.sdk_exceptions.SDKException, library.ks_exceptions.ClientException)
-    return (*sdk, TypeError, ValueError, AttributeError)
-
-
-def _odd(entry: Any) -> str:
-    """Return which parts of an entry of clouds.yaml have the wrong type; empty when none is found. Quotes no value."""
-    if not isinstance(entry, dict):
-        return "it is not a mapping"
-    auth = entry.get("auth", {})
-    if not isinstance(auth, dict):
-        return "'auth' is not a mapping"
-    texts = {"auth.auth_url": auth.get("auth_url", ""), "auth_type": entry.get("auth_type") or ""}
-    if not isinstance(entry.get("profile", ""), dict):
-        texts["profile"] = entry.get("profile", "")
-    return ", ".join(f"{name!r} is not a text" for name, value in texts.items() if not isinstance(value, str))
+    return (*sdk, TypeError, ValueError, AttributeError, LookupError, OSError)
 
 
 def _region(config: Any, cloud: str, region_name: str | None) -> Any:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 ENCRYPTED = "is encrypted with ansible-vault: decrypt it, or move only the secrets to secure.yaml and decrypt that file"
@@ -15,6 +15,9 @@ _SWITCHES = (
     *("image_api_use_tasks", "image_api_use_import", "image_api_converts"),
 )
 _NUMBERS = ("api_timeout",)
+_NEVER_EMPTY = ("region_name", "regions", "networks", "auth_type", "metrics")
+_GONE = {"external_network": "routes_externally", "internal_network": "nat_destination"}
+"""Keys with which openstacksdk cannot be used since it knows more about networks, and what takes their place."""
 
 
 def odd_values(entry: Any) -> str:
@@ -37,6 +40,47 @@ def odd_values(entry: Any) -> str:
     found += [_told(key, entry.get(key), "true or false") for key in _SWITCHES]
     found += [_told(key, entry.get(key), "a number of seconds") for key in _NUMBERS]
     return ", ".join(text for text in found if text)
+
+
+def cannot_be_read(entry: Any) -> str:
+    """Return what in an entry makes openstacksdk fail while it reads the entry; "" when nothing is found."""
+    if not isinstance(entry, Mapping):
+        return "it is not a mapping"
+    auth = entry.get("auth", {})
+    if not isinstance(auth, Mapping):
+        return "'auth' is not a mapping"
+    texts = {"auth.auth_url": auth.get("auth_url", ""), "auth_type": entry.get("auth_type") or ""}
+    if not isinstance(entry.get("profile", ""), Mapping):
+        texts["profile"] = entry.get("profile", "")
+    found = [f"{name!r} is not a text" for name, value in texts.items() if not isinstance(value, str)]
+    found += [
+        f"{key!r} is empty: give it a value, or take it out"
+        for key in _NEVER_EMPTY
+        if key in entry and entry[key] is None
+    ]
+    networks = entry.get("networks") or []
+    if not isinstance(networks, list) or not all(isinstance(one, Mapping) and one.get("name") for one in networks):
+        found.append("'networks' is not a list of mappings, each with a name")
+    found += [
+        f"openstacksdk no longer uses {key!r}: write networks: [{{name: NAME, {instead}: true}}]"
+        for key, instead in _GONE.items()
+        if key in entry
+    ]
+    if not found and set("{}") & set(str(auth.get("auth_url", ""))):
+        found.append("'auth.auth_url' has braces, which openstacksdk replaces by keys of the entry")
+    return ", ".join(found)
+
+
+def no_entry(cloud: str, names: Collection[Any]) -> str:
+    """Return what is told about a clouds.yaml without the entry *cloud*. YAML may have read other types than texts."""
+    return f"has no entry {cloud!r} under 'clouds'; it has {', '.join(sorted(map(str, names))) or 'none'}"
+
+
+def remedy_for_names(names: Collection[Any]) -> str:
+    """Return what else may help when an entry is not found; "" when all names are texts."""
+    if all(isinstance(name, str) for name in names):
+        return ""
+    return "; a name that YAML reads as a number or as true or false must stand in quotes"
 
 
 def _told(key: str, value: Any, wanted: str) -> str:

@@ -268,10 +268,13 @@ class Rest:
             cause = cause.__cause__ or cause.__context__
         if cause is None:
             what = str(problem)
-            if isinstance(problem, ks_exceptions.DiscoveryFailure):
+            elsewhere = what.rpartition("correct. ")[2] if isinstance(problem, ks_exceptions.DiscoveryFailure) else ""
+            if isinstance(problem, ks_exceptions.MissingAuthPlugin):
+                elsewhere = "it answers 401 without a login"
+            if elsewhere:
                 what = (
-                    f"auth_url of {self._entry.where} does not lead to an identity service:"
-                    f" {what.rpartition('correct. ')[2]}: correct it, or check that the cloud is up"
+                    f"auth_url of {self._entry.where} does not lead to an identity service: {elsewhere}: correct it, or"
+                    " check that the cloud is up"
                 )
             return error_without_answer(
                 provider=self._provider, call=call, what=what, sent=True, secrets=self._entry.secrets

@@ -54,7 +54,7 @@ _INSIDE = (
     "the catalog of the cloud has this internal address: set 'interface' of {where} to public, correct the"
     " catalog, or give this machine a route to it"
 )
-_POOL = re.compile(r"^\w*Pool\([^)]*\): ")
+_POOL = re.compile(r"^(?:\w*(?:Pool|Connection)\([^)]*\)|<urllib3\.[^>]*>): ")
 _DETAIL = re.compile(r"certificate verify failed: ([^(']+)")
 
 
@@ -111,7 +111,9 @@ def innermost_words(problem: BaseException) -> str:
     """The words of what *problem* was made from, without those of the libraries around it."""
     seen = problem
     for _unused in range(10):
-        inner = next((arg for arg in seen.args if isinstance(arg, BaseException)), None)
+        # urllib3's error about repetitions has its cause in an attribute.
+        causes = *seen.args, getattr(seen, "reason", None)
+        inner = next((cause for cause in causes if isinstance(cause, BaseException)), None)
         if inner is None:
             break
         seen = inner

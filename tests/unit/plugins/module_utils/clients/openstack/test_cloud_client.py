@@ -359,14 +359,15 @@ def test_a_call_for_want_of_a_token_is_not_blamed(cloud, make_client) -> None:
     assert not caught.value.unclear
 
 
-def test_an_auth_url_that_leads_elsewhere_is_told_with_its_place(cloud, make_client, clouds_yaml) -> None:
-    cloud.on("GET", "/identity", (404, "<html>nothing here</html>"))
+@pytest.mark.parametrize(("status", "said"), [(404, "(HTTP 404)"), (401, " it answers 401 without a login")])
+def test_an_auth_url_that_leads_elsewhere_is_told_with_its_place(cloud, make_client, clouds_yaml, status, said) -> None:
+    cloud.on("GET", "/identity", (status, "<html>nothing here</html>"))
     with pytest.raises(CloudUnavailable) as caught:
         make_client(clouds_yaml().replace("/v3", "/identity")).list_servers()
     text = str(caught.value)
     assert "auth_url of entry 'east' in " in text
     assert "does not lead to an identity service" in text
-    assert "(HTTP 404): correct it, or check that the cloud is up" in text
+    assert f"{said}: correct it, or check that the cloud is up" in text
     assert not caught.value.unclear
 
 

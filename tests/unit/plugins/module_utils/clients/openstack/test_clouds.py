@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 from pathlib import Path
 
 import pytest
@@ -271,6 +272,58 @@ def test_an_entry_of_an_odd_shape_is_told_by_its_key(path: Path, entry: str, why
     assert f"entry 'east' in {path} cannot be used: {why}" in str(caught.value)
     assert str(caught.value).endswith(": correct the entry")
     assert "sesame" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ("region_name:", "'region_name' is empty: give it a value, or take it out"),
+        ("networks:", "'networks' is empty: give it a value, or take it out"),
+        ("networks: public", "'networks' is not a list of mappings, each with a name"),
+        ("networks: [public]", "'networks' is not a list of mappings, each with a name"),
+        ("external_network: public", "openstacksdk no longer uses 'external_network': write networks: [{name: "),
+        ("internal_network: private", "openstacksdk no longer uses 'internal_network': write networks: [{name: "),
+        (
+            "auth: {auth_url: 'http://{zone}.invalid/v3', username: a, password: sesame-42-open, project_name: p}",
+            "'auth.auth_url' has braces, which openstacksdk replaces by keys of the entry",
+        ),
+    ],
+)
+def test_what_the_sdk_stumbles_over_is_told_by_its_key(path: Path, more: str, why: str) -> None:
+    login = "    auth: {auth_url: 'http://k.invalid/v3', username: a, password: b}\n"
+    login = "" if more.startswith("auth:") else login
+    path.write_text(f"clouds:\n  east:\n{login}    {more}\n", encoding="utf-8")
+    with pytest.raises(CloudAuthError) as caught:
+        load_cloud_entry("p", "east", None, str(path))
+    assert str(caught.value).startswith(f"provider p: entry 'east' in {path} cannot be used: {why}")
+    assert str(caught.value).endswith(": correct the entry")
+
+
+@pytest.mark.parametrize("name", ["2024", "no", "2.5"])
+def test_an_entry_whose_name_is_no_text_stands_in_nobodys_way(path: Path, name: str) -> None:
+    path.write_text(f"{ENTRY}\n  {name}:\n    auth: *auth\n", encoding="utf-8")
+    assert load_cloud_entry("p", "east", None, str(path)).cloud == "east"
+    with pytest.raises(CloudAuthError) as caught:
+        load_cloud_entry("p", name, None, str(path))
+    assert f"no entry '{name}' under 'clouds'" in str(caught.value)
+    assert str(caught.value).endswith(
+        "correct cloud of the provider, or add the entry; a name that YAML reads as a number or as true or false must"
+        " stand in quotes"
+    )
+
+
+def test_a_profile_that_no_web_server_gives_leaves_out_that_provider_alone(path: Path) -> None:
+    """Some profiles of the SDK are addresses, too: it fetches them whenever an entry is read."""
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{closed.getsockname()[1]}"
+        path.write_text(f"clouds: {{east: {{profile: '{address}', auth: {{username: a, password: b}}}}}}")
+        with pytest.raises(CloudAuthError) as caught:
+            load_cloud_entry("p", "east", None, str(path))
+    assert str(caught.value).startswith(
+        f"provider p: entry 'east' in {path} cannot be used: its profile is fetched from a web server, and that failed"
+        " (Failed to establish a new connection: [Errno 111] Connection refused): check the connection to it, or"
+    )
 
 
 @pytest.mark.parametrize("key", ["cacert", "cert", "key"])

@@ -8,6 +8,8 @@ from __future__ import annotations
 import ssl
 
 import pytest
+from urllib3.connection import HTTPConnection
+from urllib3.exceptions import MaxRetryError, NewConnectionError
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.unreached import (
     innermost_words,
@@ -125,6 +127,10 @@ def test_a_login_in_the_address_is_never_told(url: str):
         (
             OSError(ValueError("_Pool(host='a', port=1): Read timed out. (read timeout=30.0)")),
             "Read timed out. (read timeout=30.0)",
+        ),
+        (
+            OSError(MaxRetryError(None, "/", NewConnectionError(HTTPConnection("a"), "no new connection: refused"))),
+            "no new connection: refused",
         ),
         (OSError("Connection broken: x"), "Connection broken: x"),
         (OSError(), "OSError"),
