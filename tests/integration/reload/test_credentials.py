@@ -14,6 +14,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack
 from tests.integration.reload.conftest import Looks
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.launcher_case import Cloud, Site, provider
+from tests.support.zookeeper_server import free_port
 
 LOGIN = "POST /auth/tokens"
 
@@ -92,3 +93,14 @@ def test_a_broken_clouds_yaml_leaves_the_clients_as_they_are(site: Site, looks: 
     (problem,) = cycle.end()["config_problems"]
     assert "is not valid YAML" in problem
     assert site.cloud.password not in problem
+
+
+def test_a_profile_that_its_web_server_does_not_give_leaves_out_that_provider_alone(site: Site):
+    """openstacksdk fetches such a profile each time that it reads the entry."""
+    site.add_cloud("two", profile=f"http://127.0.0.1:{free_port()}")
+    site.configure(provider("one"), provider("two"))
+    request = site.requestor.ask("small")
+    result = site.run()
+    (node,) = site.requestor.nodes_of(request)
+    assert site.requestor.node(node)["provider"] == "one"
+    assert "its profile is fetched from a web server, and that failed" in json.dumps(result)
