@@ -16,7 +16,7 @@ import os
 import stat
 import time
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from glob import glob
 from itertools import product
 
@@ -27,6 +27,8 @@ from .text_file import LARGEST_FILE
 
 FORGET = 7 * 86400.0
 """Age in seconds from which a copy is deleted if its nodepool.yaml no longer exists."""
+_AHEAD = 60.0
+"""Seconds by which a copy may be of a time to come: a clock is set back by a little now and then."""
 _FIELDS = ("text", "secure_text", "settings_text")
 
 
@@ -35,14 +37,16 @@ class Kept:
     """A copy.
 
     :param digest: SHA-256 of the texts, in hexadecimal digits.
+    :param seen: UNIX time at which the files were last seen with these texts.
     """
 
     files: ConfigFiles
     digest: str
+    seen: float
 
 
 def keep(folder: str, files: ConfigFiles) -> None:
-    """Store the texts in *folder*, unless they are there already.
+    """Store the texts in *folder*; if they are there already, only the time at which they were seen.
 
     :raises FolderNotPrivate: another user could replace files in the folder, or it cannot be made or opened.
     :raises ConfigError: the copy cannot be written.
@@ -57,6 +61,8 @@ def keep(folder: str, files: ConfigFiles) -> None:
         if former is None or (former.digest, former.files.written) != (digest, files.written):
             write_private(path, json.dumps({**about, **content}))
             _forget_removed(folder)
+        else:
+            os.utime(path)
 
 
 def find(
@@ -67,7 +73,9 @@ def find(
     *,
     services: bool = True,
 ) -> Kept | None:
-    """Return the newest copy of the configuration in these files; None when there is none.
+    """Return the copy of the configuration in these files that was valid last; None when there is none.
+
+    The times of the files themselves do not count: who goes back to a former version may give it its former time.
 
     :param folders: looked into before the folders of services.
     :param services: False to look into no others.
@@ -81,8 +89,10 @@ def find(
             files = ConfigFiles(
                 path, secure_path=secure_path, settings_path=settings_path, written=kept.files.written, **own
             )
-            found.append(Kept(files, kept.digest))
-    return max(found, key=lambda kept: kept.files.written, default=None)
+            found.append(replace(kept, files=files))
+    # A clock that was ahead has stored a copy of a time to come.
+    latest = time.time() + _AHEAD
+    return max(found, key=lambda kept: kept.seen if kept.seen <= latest else 0.0, default=None)
 
 
 def _forget_removed(folder: str) -> None:
@@ -145,4 +155,4 @@ def _read(path: str, owners: Collection[int]) -> Kept | None:
         return None
     if not isinstance(files.text, str) or not all(isinstance(text, str | None) for text in list(texts.values())):
         return None
-    return Kept(files, _digest(files)) if document.get("digest") == _digest(files) else None
+    return Kept(files, _digest(files), found.st_mtime) if document.get("digest") == _digest(files) else None

@@ -19,7 +19,7 @@ from ..clients.zookeeper.link import paths
 from ..model.build_verdict import NONE, BuildVerdict
 from ..model.config.types import NodepoolConfig, Provider
 from ..model.image import Build, Upload, UploadState
-from ..model.zuul.zuul_names import ZuulProject, zuul_endpoint, zuul_providers
+from ..model.zuul.zuul_names import ZuulProject, require_different_names, zuul_endpoint, zuul_providers
 from .image_data_format import Place
 
 ARTIFACTS, UPLOADS = "artifacts", "uploads"
@@ -41,7 +41,9 @@ def zuul_image_data(
 
     :param data: path → document, as :func:`.image_data_format.image_data` returns them.
     :param now: UNIX seconds: Zuul gets no build that must not be used then.
+    :raises ConfigError: two pools would have the same name in Zuul.
     """
+    require_different_names(config.providers.values())
     artifacts: dict[str, dict[str, Any]] = {}
     uploads: list[dict[str, Any]] = []
     left_out: list[str] = []

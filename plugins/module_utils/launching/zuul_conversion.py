@@ -22,7 +22,7 @@ from ..model.config.launch_settings import LaunchSettings
 from ..model.config.types import CloudImage, Diskimage, NodepoolConfig, Pool, PoolLabel, Provider, ProviderDiskimage
 from ..model.errors import CloudRefused
 from ..model.resources import Limits
-from ..model.zuul.zuul_names import zuul_connection, zuul_provider
+from ..model.zuul.zuul_names import require_different_names, zuul_connection, zuul_provider
 from .resolver import choose_flavor, is_id
 
 LIMITED = ("instances", "cores", "ram", "volumes", "volume-gb")
@@ -59,7 +59,9 @@ def converted(config: NodepoolConfig, clouds: Mapping[str, CloudSeen] | None = N
     """Convert a configuration.
 
     :param clouds: provider → what its cloud has, for labels with min-ram and images that are known by name.
+    :raises ConfigError: two pools would have the same name in Zuul.
     """
+    require_different_names(config.providers.values())
     return _Conversion(config, clouds or {}).run()
 
 
@@ -72,6 +74,7 @@ class _Conversion:
         self._providers: list[dict[str, Any]] = []
         self._connections: dict[str, dict[str, str]] = {}
         self._images: dict[str, str] = {}
+        self._cloud_images = {name for provider in config.providers.values() for name in provider.cloud_images}
         self._flavors: dict[str, None] = {}
         self._uses: dict[str, Counter[tuple[str, str]]] = {}
         """Label → how many pools make it of (image, flavor)."""
@@ -227,7 +230,8 @@ class _Conversion:
             return None
         name = cloud_image.name
         if self._images.get(name) == "zuul":
-            name = f"{name}-cloud"
+            while self._images.get(name) == "zuul" or name in self._cloud_images:
+                name = f"{name}-cloud"
             self._tell(
                 f"{where}: {cloud_image.name} is a diskimage and a cloud-image; in Zuul the cloud-image is named {name}"
             )

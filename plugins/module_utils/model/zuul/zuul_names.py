@@ -9,10 +9,12 @@ by them.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import quote_plus
 
 from ..config.types import Provider
+from ..errors import ConfigError
 
 
 @dataclass(frozen=True)
@@ -55,3 +57,21 @@ def zuul_provider(provider: Provider, pool: str) -> str:
 def zuul_providers(provider: Provider) -> list[str]:
     """Return the names of Zuul's providers for all pools of a provider."""
     return sorted(zuul_provider(provider, pool) for pool in provider.pools)
+
+
+def require_different_names(providers: Iterable[Provider]) -> None:
+    """Refuse pools that would be the same provider of Zuul, which reads none of the file's objects then.
+
+    :raises ConfigError: it has all of them.
+    """
+    pools: dict[str, list[str]] = {}
+    for provider in providers:
+        for pool in provider.pools:
+            pools.setdefault(zuul_provider(provider, pool), []).append(f"pool {pool} of provider {provider.name}")
+    problems = [
+        f"{' and '.join(same)} would both be the provider {name} of Zuul: rename one of the pools"
+        for name, same in sorted(pools.items())
+        if len(same) > 1
+    ]
+    if problems:
+        raise ConfigError(problems)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+import time
 from dataclasses import replace
 
 import pytest
@@ -71,14 +72,64 @@ def test_nobody_else_may_read_it(folder, files):
     assert stat.S_IMODE(os.stat(folder).st_mode) == 0o700
 
 
-def test_the_newest_copy_of_all_folders_counts(folder, files, tmp_path):
-    service = tmp_path / "services" / "launcher" / "sessions"
-    service.parent.mkdir(parents=True)
+def stored(folder, files, at):
+    """Keep *files* at a UNIX time."""
+    before = set(os.listdir(folder)) if os.path.isdir(folder) else set()
     keep(folder, files)
-    keep(str(service), ConfigFiles(files.path, "labels: [a]\n", files.secure_path, None, 2000.0))
+    for name in set(os.listdir(folder)) - before or os.listdir(folder):
+        os.utime(os.path.join(folder, name), (at, at))
+
+
+@pytest.mark.parametrize(
+    "written", [1000.5, 3000.0, 500.0], ids=["unknown to the others", "newer", "a former version with its former time"]
+)
+def test_the_copy_that_was_stored_last_counts_whatever_the_time_of_the_file(folder, files, tmp_path, written):
+    """As after ``mv nodepool.yaml.old nodepool.yaml``, while a service that still has the other version is stopped."""
+    now, service = time.time(), tmp_path / "services" / "launcher" / "sessions"
+    service.parent.mkdir(parents=True)
+    stored(folder, replace(files, text="labels: [b]\n", written=2000.0), now - 50)
+    stored(str(service), ConfigFiles(files.path, "labels: [a]\n", files.secure_path, None, written), now - 10)
     kept = find([folder], files.path, files.secure_path)
     assert kept is not None
-    assert kept.files.text == "labels: [a]\n"
+    assert (kept.files.text, kept.files.written) == ("labels: [a]\n", written)
+
+
+def test_a_copy_is_as_new_as_the_last_look_at_the_files(folder, files, tmp_path):
+    """A service has not seen the version that another one stored, and the files are as before again."""
+    now, service = time.time(), tmp_path / "services" / "launcher" / "sessions"
+    service.parent.mkdir(parents=True)
+    stored(folder, files, now - 50)
+    stored(str(service), replace(files, text="labels: [a]\n", written=2000.0), now - 10)
+    keep(folder, files)
+    kept = find([folder], files.path, files.secure_path)
+    assert kept is not None and kept.files == files
+
+
+def test_a_copy_of_a_time_to_come_counts_only_if_there_is_no_other(folder, files, tmp_path):
+    now, service = time.time(), tmp_path / "services" / "launcher" / "sessions"
+    service.parent.mkdir(parents=True)
+    stored(str(service), replace(files, text="labels: [a]\n"), now + 10**7)
+    kept = find([folder], files.path, files.secure_path)
+    assert kept is not None and kept.files.text == "labels: [a]\n"
+    stored(folder, files, now - 50)
+    kept = find([folder], files.path, files.secure_path)
+    assert kept is not None and kept.files.text == files.text
+
+
+def test_a_link_that_leads_to_a_version_that_was_left_does_not_bring_it_back(folder, files, tmp_path):
+    """``current`` leads to release-2, to release-1 again, and to release-2, which has a mistake by now."""
+    current, now = tmp_path / "current", time.time()
+    for at, name in ((now - 50, "release-1"), (now - 40, "release-2"), (now - 30, "release-1")):
+        (tmp_path / name).mkdir(exist_ok=True)
+        (tmp_path / name / "nodepool.yaml").write_text("", encoding="utf-8")
+        current.unlink(missing_ok=True)
+        current.symlink_to(name)
+        linked = replace(files, path=str(current / "nodepool.yaml"), text=name, written=2000.0 + (name == "release-2"))
+        stored(folder, linked, at)
+    current.unlink()
+    current.symlink_to("release-2")
+    kept = find([folder], linked.path, files.secure_path)
+    assert kept is not None and kept.files.text == "release-1"
 
 
 def test_a_configuration_with_another_secure_file_is_another_one(folder, files):

@@ -18,6 +18,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.build_verdi
     BuildVerdict,
     FallBack,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.zuul.zuul_names import ZuulProject
 from tests.support.config_texts import parse
 
@@ -57,6 +58,12 @@ def upload(ident, provider="west", number=1, **more):
     document = {"state": "ready", "state_time": 200.0, "external_id": f"{provider}-{number}", "format": "qcow2", **more}
     where = f"/nodepool/images/debian-12/builds/{ident}/providers/{provider}/images/{number:010d}"
     return {where: json.dumps(document)}
+
+
+def test_uploads_are_not_given_to_the_provider_of_another_cloud_that_has_the_same_name_in_zuul():
+    clash = parse(CONFIG.replace("name: west\n", "name: east-a\n"))
+    with pytest.raises(ConfigError, match="the provider east-a of Zuul: rename one of the pools"):
+        zuul_image_data({**build(OLD), **upload(OLD)}, clash, PROJECT)
 
 
 def test_every_ready_upload_is_there_with_the_keys_that_zuul_reads(config):

@@ -9,6 +9,7 @@ import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.launching.zuul_conversion import CloudSeen, converted
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import Flavor
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError
 from tests.support.config_texts import parse
 
 LABEL_KEYS = {
@@ -23,6 +24,7 @@ SECTION_KEYS = {
     "label-defaults", "images", "flavors",
 }  # fmt: skip
 IMAGE_ID = "0b7e13cc-9f0f-4f6d-8d5b-4ce1ab2c7d11"
+OTHER_ID = "6a1f9d0e-3c55-4f0a-8a43-0f6a3e1b7c22"
 
 
 def document(**provider):
@@ -201,6 +203,27 @@ def test_the_diskimage_keeps_its_name_if_a_cloud_image_has_the_same_one():
         "debian-cloud": "cloud",
     }
     assert told(found, "named debian-cloud")
+
+
+def test_a_name_that_is_made_for_a_cloud_image_is_no_other_images():
+    names = [{"name": "debian", "image-id": IMAGE_ID}, {"name": "debian-cloud", "image-id": OTHER_ID}]
+    labels = [
+        {"name": "small", "cloud-image": "debian", "flavor-name": "m1"},
+        {"name": "other", "cloud-image": "debian-cloud", "flavor-name": "m1"},
+    ]
+    found = convert(**{"cloud-images": names}, pools=[pool(*labels)])
+    assert objects(found, "image").keys() == {"debian", "debian-cloud", "debian-cloud-cloud"}
+    ids = {one["name"]: one.get("image-id") for one in objects(found, "section")["west"]["images"]}
+    assert ids == {"debian": None, "debian-cloud": OTHER_ID, "debian-cloud-cloud": IMAGE_ID}
+    made = {one["name"]: one["image"] for one in objects(found, "provider")["west"]["labels"]}
+    assert made == {"small": "debian-cloud-cloud", "other": "debian-cloud"}
+
+
+def test_pools_that_would_be_one_provider_of_zuul_are_refused():
+    site = document(pools=[pool(label(), name="a"), pool(label(), name="b")])
+    site["providers"].append({**site["providers"][0], "name": "west-a", "pools": [pool(label())]})
+    with pytest.raises(ConfigError, match="pool a of provider west and pool main of provider west-a would both be"):
+        converted(parse(site))
 
 
 def test_everything_without_a_counterpart_is_told():
