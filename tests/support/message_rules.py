@@ -58,6 +58,10 @@ NAMES = frozenset(
 """Words that begin with a capital letter anywhere in a sentence, and other programs' sentences that are recognised."""
 
 _LONE_COUNT = re.compile(r"(?<!of ){len\([^{}]*\)} (?!characters\b|bytes\b)[a-z]{3,}s\b")
+_PART_OF_WHOLE = re.compile(r"{[^{}]*} of {(?!amount\b)[^{}]*} (?!does\b)(?:[a-z-]+ )?[a-z-]{3,}s\b")
+_LONE_COUNT_OF_PAGE = re.compile(
+    r"{{(?![^{}]*\|amount\b)[^{}]*(?:failures|length|\|number)[^{}]*}} (?:[a-z-]+ )?[a-z-]{3,}s\b"
+)
 _OWN_PLURAL = re.compile(r"'s' if|else 's'|== 1 else '|> 1 else ''")
 _LIST_WITH_ONE_VERB = re.compile(r"\.join\([^{}]*\)} (has|is|was|does)\b")
 _REMEDY = re.compile(r": \S|: {|; (did you mean|expected|use|see|run)\b|{[^{}]*}$")
@@ -72,6 +76,10 @@ def faults(message: Message) -> Iterator[str]:
             yield f"{found.group()!r}: {remedy}"
     if _LONE_COUNT.search(text) or (message.file.endswith(".py") and _OWN_PLURAL.search(text)):
         yield "write numbers with model.lines.amount, and words that depend on a number with word_for"
+    if _PART_OF_WHOLE.search(text):
+        yield "write a part of a number of things with model.lines.part_of"
+    if message.file.endswith(".html") and _LONE_COUNT_OF_PAGE.search(text):
+        yield "write numbers with the filter amount"
     if _LIST_WITH_ONE_VERB.search(text):
         yield "write lists with model.lines.joined, and their verb with word_for"
     is_file = "\n" in text or "  # " in text

@@ -87,6 +87,8 @@ def test_every_stilted_phrase_has_an_example():
         ("{len(labels)} labels are checked", TEXT, "write numbers with"),
         ("{count} node{'s' if count > 1 else ''} launched", TEXT, "write numbers with"),
         ("{', '.join(names)} has no launcher", TEXT, "write lists with"),
+        ("{ready} of {len(labels)} nodes are ready", SCREEN, "write a part of"),
+        ("{missing} of {row['min_ready']} ready nodes are missing", SCREEN, "write a part of"),
         ("provider east:  no answer", LINE, "two spaces"),
         ("word " * 80, TEXT, "characters"),
         ("has a wrong value", PROBLEM, "name the remedy"),
@@ -100,12 +102,26 @@ def test_a_breach_is_noticed(text, kind, fault):
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "{{ row.failures }} builds in a row failed: {{ row.last_error }}",
+        "and {{ period.count - period.rows|length }} more tenants: nodepoolctl usage shows them",
+        "{{ idle_labels|number }} labels have no nodes and no requests.",
+    ],
+)
+def test_a_lone_count_on_a_page_is_noticed(text):
+    assert any("the filter amount" in found for found in faults(Message(text, "plugins/x.html", "", SCREEN)))
+
+
+@pytest.mark.parametrize(
     ("text", "kind"),
     [
         ("provider east: no answer within 30 s: check that the cloud is up", LINE),
         ("is not a known key here and is ignored: did you mean min-ready?", PROBLEM),
         ("the name has {len(name)} characters, but nova allows 255: shorten it", PROBLEM),
         ("{amount(len(labels), 'label')} checked", TEXT),
+        ("{part_of(missing, row['min_ready'], 'ready node')} missing", SCREEN),
+        ("{{ row.failures|amount('build') }} failed", SCREEN),
         ("ZooKeeper did not answer in time to: {verb} {path}", ERROR),
         ("there is no lease of this name", ERROR),
         ("Nodes to keep ready; 0 or less for none.", SCREEN),

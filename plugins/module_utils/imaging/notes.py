@@ -19,7 +19,7 @@ from ..model.documents import (
     whole,
     whole_or_zero,
 )
-from ..model.lines import span
+from ..model.lines import in_a_row, span
 from ..model.own_tree import BUILD_NOTES, BUILDER_NOTES, UPLOAD_NOTES
 from ..model.stored import believed
 from .listed import Listed
@@ -97,8 +97,7 @@ class Failures:
         until = believed(self.not_before, now, LONGEST_BACKOFF)
         if not self.count or now >= until:
             return None
-        often = "once" if self.count == 1 else f"{self.count} times in a row"
-        return f"failed {often}, next attempt in {span(until - now)}; last error: {self.error}", until
+        return f"failed {in_a_row(self.count)}, next attempt in {span(until - now)}; last error: {self.error}", until
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any] | None) -> Failures:

@@ -104,6 +104,21 @@ def amount(number: float, noun: str, plural: str | None = None) -> str:
     return f"{number:.12g} {word_for(number, noun, plural)}"
 
 
+def part_of(part: float, whole: float, noun: str, one: str = "is", many: str = "are") -> str:
+    """Return a part of a number of things with its verb: ``0 of 1 node is``, ``0 of 2 nodes are``."""
+    return f"{part:.12g} of {amount(whole, noun)} {one if whole == 1 else word_for(part, one, many)}"
+
+
+def in_a_row(count: float) -> str:
+    """Return how often something happened without a break: ``once``, ``3 times in a row``."""
+    return "once" if count == 1 else f"{amount(count, 'time')} in a row"
+
+
+def failed(count: float, noun: str) -> str:
+    """Return how often something failed without a success since: ``1 build failed``, ``3 builds failed in a row``."""
+    return f"{amount(count, noun)} failed{' in a row' if count != 1 else ''}"
+
+
 def joined(names: Sequence[str], last: str = "and") -> str:
     """Return names as a part of a sentence: ``east``, ``east and west``, ``east, west and north``."""
     return f" {last} ".join(part for part in (", ".join(names[:-1]), *names[-1:]) if part)

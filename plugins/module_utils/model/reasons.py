@@ -107,7 +107,7 @@ _TEXTS = {
     LAUNCH_FAILED: "{where}: launches failed: {text}",
     FITS: "fits into {where}",
     REUSE: "uses {count:.12g} of the ready nodes of {where}",
-    MIN_READY: "min-ready of label {label}: {have:.12g} of {wanted:.12g} nodes",
+    MIN_READY: "min-ready of label {label}: {have:.12g} of {wanted:.12g}",
     ROOM_NEEDED: "request {request} needs the room of this idle node",
     USED: "the node is {state} and no client holds it",
     SURPLUS: "idle for {age:.0f} s, and neither a request nor min-ready needs it",

@@ -46,7 +46,7 @@ def building(zookeeper: ZooKeeperServer, tmp_path: Path) -> Iterator[BuilderSite
 def test_a_build_that_fails(building: BuilderSite) -> None:
     building.configure(image(env_vars={"FAKE_FAIL": str(building.config)}))
     building.run()
-    said = ("fake", "1 build failed in a row", "exit code 7", "it cannot go on")
+    said = ("fake", "1 build failed: ", "exit code 7", "it cannot go on")
     assert_named(building.config, Trouble(said, "correct the image, or the machine of the builder"))
 
 
@@ -54,7 +54,7 @@ def test_an_upload_that_fails(builder: Builder) -> None:
     builder.build()
     builder.site.cloud.fault(FILE, "status", status=413, message="Image exceeds the storage quota")
     builder.run()
-    said = ("tiny at one", "1 upload failed in a row", "Image exceeds the storage quota")
+    said = ("tiny at one", "1 upload failed: ", "Image exceeds the storage quota")
     assert_named(view_of(builder.site), Trouble(said, "the builder retries; the last good upload stays in use"))
 
 

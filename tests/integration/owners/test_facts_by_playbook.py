@@ -117,7 +117,7 @@ def _span(site: Site) -> float:
     return float(max(times) - min(times)) if times else 0.0
 
 
-ROWS = {"status": "1 of 1 servers have no status", "addresses": "addresses is null where an object belongs"}
+ROWS = {"status": "1 of 1 server has no status", "addresses": "addresses is null where an object belongs"}
 """Key of a row of nova's list that is null → what is told."""
 
 

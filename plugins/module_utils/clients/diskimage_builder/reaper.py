@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ...model.errors import ImageFileError
+from ...model.lines import amount, joined, word_for
 from ..proc import PROC, mount_points
 from . import processes
 from .commands import (
@@ -53,9 +54,12 @@ class Reaped:
     def text(self) -> str:
         """Return what was removed, and the problems, as a text for the operator."""
         parts = [
-            f"{self.processes} processes" if self.processes else "",
-            f"mounts {', '.join(self.mounts)}" if self.mounts else "",
-            f"loop devices {', '.join(self.loop_devices)}" if self.loop_devices else "",
+            amount(self.processes, "process", "processes") if self.processes else "",
+            *(
+                f"{word_for(len(names), noun)} {joined(names)}"
+                for noun, names in (("mount", self.mounts), ("loop device", self.loop_devices))
+                if names
+            ),
         ]
         return ", ".join([part for part in parts if part] + self.problems) or "temporary files"
 

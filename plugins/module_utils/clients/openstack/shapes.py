@@ -26,6 +26,7 @@ from ...model.cloud import (
     ServerSpec,
     Volume,
 )
+from ...model.lines import part_of, word_for
 from ...model.resources import (
     CORES,
     FLOATING_IPS,
@@ -114,11 +115,13 @@ def oddities(servers: Collection[Server]) -> str:
     parts = []
     if unknown:
         parts.append(
-            f"{unknown} of {found} servers have no status, or the status {UNKNOWN}, and are waited for: {ask}"
+            f"{part_of(unknown, found, 'server', 'has', 'have')} no status, or the status {UNKNOWN}, and"
+            f" {word_for(unknown, 'is', 'are')} waited for: {ask}"
             " whether a cell of nova is down"
         )
     if odd:
-        parts.append(f"{len(odd)} of {found} servers have values that cannot be used ({odd[0]}): {ask} why")
+        have = part_of(len(odd), found, "server", "has", "have")
+        parts.append(f"{have} values that cannot be used ({odd[0]}): {ask} why")
     return f"GET /servers/detail: {'; '.join(parts)}" if parts else ""
 
 

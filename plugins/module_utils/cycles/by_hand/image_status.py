@@ -13,6 +13,7 @@ from ...model.cloud import Image
 from ...model.config.types import NodepoolConfig
 from ...model.errors import CloudAuthError
 from ...model.image import Upload, UploadState
+from ...model.lines import amount, word_for
 from ..frame.cycle_options import ConfigOptions
 from ..frame.provider_reach import reach
 
@@ -53,7 +54,8 @@ def images_seen(
         for one in unlisted[:MOST_ASKED]:
             seen[name, one] = client.images.get(one)
         if len(unlisted) > MOST_ASKED:
-            left[name] = f"{len(unlisted) - MOST_ASKED} images that it does not list were not checked"
+            rest = len(unlisted) - MOST_ASKED
+            left[name] = f"{amount(rest, 'image')} that it does not list {word_for(rest, 'was', 'were')} not checked"
 
     try:
         answers = reach(clients, look)

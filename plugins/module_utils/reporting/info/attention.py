@@ -14,7 +14,7 @@ from ...launching.call_shares import flaps
 from ...launching.harvest import MANY, Harvest
 from ...model.config.types import NodepoolConfig
 from ...model.gate import FLAKY, INCONCLUSIVE, REJECTED
-from ...model.lines import amount, joined, span, word_for
+from ...model.lines import amount, failed, in_a_row, joined, part_of, span, word_for
 from ...model.node import NodeState
 from ...model.owner import CLOUD
 from ...model.request import RequestState
@@ -25,6 +25,7 @@ from .leak_rows import leak_rows, undeletable
 from .providers import PROVIDERS
 from .request_troubles import request_troubles, with_requests
 from .unused_files import unsent_metrics, unused_files, wrong_clocks
+from .usage_budgets import WHEN
 
 MISSED_AFTER, MISSED_FOR = 1800.0, 86400.0
 """Seconds without another launcher after which it is missed, and for which, as in the alert ``NodepoolNoStandby``."""
@@ -144,9 +145,9 @@ def _of_providers(
                 told = f"frozen after a refused create ({freeze['resource']}): {freeze['text'] or UNTOLD}"
                 yield row_about("freeze", f"{name}/{pool['name']}", told, ends_in=freeze["ends_in"], provider=name)
         for item in row["breakers"]:
-            failed = f"failed {amount(item['failures'], 'time')} in a row"
             figures = figures_of_failures(reading, item["image"], name, of_image=False)
-            told = f"{item['image']} with {item['flavor']} {failed}{aside(figures)}: {item['text'] or UNTOLD}"
+            often = f"failed {in_a_row(item['failures'])}"
+            told = f"{item['image']} with {item['flavor']} {often}{aside(figures)}: {item['text'] or UNTOLD}"
             yield row_about("breaker", name, told, ends_in=item["ends_in"], provider=name)
         stuck = [*row["stuck"], *(leak for leak in leaks if leak["provider"] == name)]
         if stuck:
@@ -178,14 +179,14 @@ def _of_labels(labels: Rows, providers: Rows) -> Iterator[dict[str, Any]]:
             asked = f"; {amount(row['requests'], 'request')} for it" if row["requests"] else ""
             yield row_about("label-unserved", name, f"no registered pool offers this label{asked}", subject=name)
         elif missing:
-            told = f"{missing} of {row['min_ready']} ready nodes are missing"
+            told = f"{part_of(missing, row['min_ready'], 'ready node')} missing"
             yield row_about("min-ready", name, told, count=missing, subject=name)
 
 
 def _of_budgets(budgets: Rows) -> Iterator[dict[str, Any]]:
     for row in budgets:
         if row["exceeded"]:
-            told = f"{row['hours']:.1f} node-hours of {row['budget']} used this {row['period']}"
+            told = f"{row['hours']:.1f} node-hours of {row['budget']} used {WHEN[row['period']]}"
             yield row_about("budget", f"tenant {row['tenant']}", told, subject=row["tenant"])
 
 
@@ -193,7 +194,7 @@ def _of_images(images: Rows) -> Iterator[dict[str, Any]]:
     for row in images:
         name = row["image"]
         if row["failures"]:
-            told = f"{amount(row['failures'], 'build')} failed in a row: {row['last_error'] or UNTOLD}"
+            told = f"{failed(row['failures'], 'build')}: {row['last_error'] or UNTOLD}"
             yield row_about("build", name, told, age=row["failed_age"], ends_in=row["next_try_in"], subject=name)
         if row["stale"]:
             yield row_about(
@@ -202,7 +203,7 @@ def _of_images(images: Rows) -> Iterator[dict[str, Any]]:
         for item in row["providers"]:
             where, provider = f"{name} at {item['provider']}", item["provider"]
             if item["failures"]:
-                told = f"{amount(item['failures'], 'upload')} failed in a row: {item['last_error'] or UNTOLD}"
+                told = f"{failed(item['failures'], 'upload')}: {item['last_error'] or UNTOLD}"
                 row_of = {"age": item["failed_age"], "ends_in": item["next_try_in"]}
                 yield row_about("upload", where, told, provider=provider, subject=name, **row_of)
             if item["unused"]:

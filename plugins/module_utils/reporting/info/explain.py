@@ -15,7 +15,7 @@ from ...model import own_tree, owner, reasons
 from ...model.documents import seconds, text, whole, words
 from ...model.image import build_of_path
 from ...model.launch import IN_FLIGHT, Launch
-from ...model.lines import amount
+from ...model.lines import amount, joined, part_of, word_for
 from ...model.reasons import Reason
 from ...model.request import RequestState
 from ...model.stored import BadDocument, is_number
@@ -181,9 +181,12 @@ def _summary(row: Mapping[str, Any], reason: Mapping[str, Any] | None, launches:
     if state == RequestState.PENDING:
         ready = sum(1 for launch in launches if launch["state"] == "ready")
         why = f"; {reason['text']}" if reason else ""
-        return f"a launcher works on it: {ready} of {len(row['labels'])} nodes are ready{why}"
+        return f"a launcher works on it: {part_of(ready, len(row['labels']), 'node')} ready{why}"
     if state == RequestState.FULFILLED:
-        return f"it is fulfilled with nodes {', '.join(row['nodes'])}; its requestor has not locked them yet"
+        nodes = row["nodes"]
+        them = word_for(len(nodes), "it", "them")
+        named = f"{word_for(len(nodes), 'node')} {joined(nodes)}"
+        return f"it is fulfilled with {named if nodes else 'no node'}; its requestor has not locked {them} yet"
     if state == RequestState.FAILED:
         return "it failed" + (f": {reason['text']}" if reason else "")
     return "its record has no state"

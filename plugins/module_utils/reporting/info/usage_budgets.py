@@ -13,6 +13,7 @@ from ...model.day_usage import PARTS, Usage, day_of
 from .usage_rows import HOUR, Used, usage_by_day
 
 DAY, MONTH = "day", "month"
+WHEN = {DAY: "today", MONTH: "this month"}
 
 
 def budget_rows(

@@ -20,7 +20,7 @@ from ...model.bounded_text import printable
 from ...model.build_verdict import HELD, UNUSED, read_verdicts
 from ...model.config.changes import changes
 from ...model.config.types import NodepoolConfig
-from ...model.lines import amount, span
+from ...model.lines import amount, in_a_row, span
 from ...model.request import RequestState
 from ...model.stored import BadDocument
 from ...reporting.info.causes import UNTOLD
@@ -257,7 +257,7 @@ def _failures(kind: str, where: str, row: Mapping[str, Any], about: Mapping[str,
     """Yield the latest failure; each further one in a row is another happening."""
     if count := row["failures"]:
         what, why = kind.partition("_")[0], row["last_error"] or UNTOLD
-        told = f"{what} of {where} failed, {amount(count, 'time')} in a row: {why}"
+        told = f"{what} of {where} failed {in_a_row(count)}: {why}"
         yield Happening(kind, f"{where}#{count}", told, {**about, "failures": count, "reason": why})
 
 

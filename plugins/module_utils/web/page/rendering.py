@@ -16,7 +16,7 @@ from typing import Any
 from ...launching.call_shares import flaps
 from ...model.bounded_text import printable
 from ...model.foreign import moment as showable
-from ...model.lines import span
+from ...model.lines import failed, span, word_for
 from ...model.resources import RAM, VOLUME_GB
 from ..libraries import Environment, FileSystemLoader, Markup, StrictUndefined
 from .troubles import MANUAL, quoted
@@ -57,6 +57,11 @@ def number(value: float | None) -> str:
     if value is None:
         return ""
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
+
+
+def amount(value: float, noun: str) -> str:
+    """Return a number with its noun: ``1 node``, ``6,000 nodes``."""
+    return f"{number(value)} {word_for(value, noun)}"
 
 
 def quantity(value: float, resource: str) -> str:
@@ -117,8 +122,10 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters.update(
+        amount=amount,
         brief=brief,
         counted=counted,
+        failed=failed,
         moment=moment,
         number=number,
         percent=percent,

@@ -12,7 +12,7 @@ from typing import Any
 from ....launching.breaking import SPACE, Breaker, Sign, as_of, read, stored
 from ....model import owner, reasons
 from ....model.config.types import Pool, PoolLabel
-from ....model.lines import Trouble
+from ....model.lines import Trouble, in_a_row
 from ....model.own_tree import BREAKERS
 from ....model.reasons import Reason
 from ..context.context import Context
@@ -31,7 +31,7 @@ class Breakers:
         before, after = self._change(provider, key, now, lambda breaker: (breaker or Breaker()).failed(sign, now))
         before, after = before or Breaker(), after or Breaker()
         if after.is_open(now) and not before.is_open(now):
-            line = f"{provider}: launches of {image} with flavor {flavor} failed {after.failures} times in a row:"
+            line = f"{provider}: launches of {image} with flavor {flavor} failed {in_a_row(after.failures)}:"
             whose = f" for one tenant's requests for {after.place or 'any label'}" if after.tenant else ""
             whose = whose or (f" for {after.place}" if after.place else "")
             line += f" none{whose} for {after.opens_at(now) - now:.0f} s; last: {sign.text}"

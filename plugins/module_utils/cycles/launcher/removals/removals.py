@@ -22,7 +22,7 @@ from ....model.errors import (
     CloudRefused,
 )
 from ....model.launch import written_by
-from ....model.lines import Trouble
+from ....model.lines import Trouble, amount, word_for
 from ....model.own_tree import STUCK
 from ..context.context import Context
 from ..provider.actor import ProviderActor
@@ -110,7 +110,10 @@ class Removal:
 
     def document(self) -> dict[str, Any]:
         """Return the removal for the result and for the next cycle."""
-        answer = self.trouble or f"{self.asks} deletes were accepted, but it still exists"
+        answer = (
+            self.trouble
+            or f"{amount(self.asks, 'delete')} {word_for(self.asks, 'was', 'were')} accepted, but it still exists"
+        )
         return {
             "provider": self.actor.provider.name,
             "server": self.server_id,

@@ -11,9 +11,12 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines impor
     about,
     amount,
     collapsed,
+    failed,
+    in_a_row,
     joined,
     of_provider,
     of_providers,
+    part_of,
     word_for,
 )
 
@@ -21,6 +24,17 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.lines impor
 def test_one_is_not_many():
     assert [amount(number, "request") for number in (0, 1, 2)] == ["0 requests", "1 request", "2 requests"]
     assert amount(2, "entry", "entries") == "2 entries"
+
+
+def test_a_part_of_a_number_of_things_has_its_verb():
+    told = [part_of(part, whole, "node") for part, whole in ((0, 1), (1, 1), (0, 2), (1, 2), (2, 2))]
+    assert told == ["0 of 1 node is", "1 of 1 node is", "0 of 2 nodes are", "1 of 2 nodes is", "2 of 2 nodes are"]
+    assert part_of(1, 3, "server", "has", "have") == "1 of 3 servers has"
+
+
+def test_a_single_failure_is_not_in_a_row():
+    assert [failed(count, "build") for count in (1, 2)] == ["1 build failed", "2 builds failed in a row"]
+    assert [in_a_row(count) for count in (1, 2)] == ["once", "2 times in a row"]
 
 
 def test_a_verb_agrees_with_its_subjects():

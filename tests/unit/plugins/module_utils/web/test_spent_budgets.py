@@ -49,13 +49,13 @@ def test_page_and_metrics_share_what_is_computed_once_in_a_minute(reads: list[fl
     case.now = NOW - NOW % EVERY + 1
     case.session.put(day, used(2))
     assert f"{SPENT}7200.0" in case.get("/metrics").text
-    assert "2.0 node-hours of 1 used this day" in case.get("/").text
+    assert "2.0 node-hours of 1 used today" in case.get("/").text
     case.session.put(day, used(3))
     case.now += 20
     assert f"{SPENT}7200.0" in case.get("/metrics").text and len(reads) == 1
     case.now += EVERY
     assert f"{SPENT}10800.0" in case.get("/metrics").text
-    assert "3.0 node-hours of 1 used this day" in case.get("/").text and len(reads) == 2
+    assert "3.0 node-hours of 1 used today" in case.get("/").text and len(reads) == 2
 
 
 def test_other_budgets_are_used_at_once(reads: list[float]) -> None:

@@ -305,7 +305,7 @@ def test_servers_without_a_status_are_told_until_they_have_one(cloud, make_clien
     )
     client = make_client()
     assert [server.status for server in client.list_servers()] == ["UNKNOWN", "ACTIVE"]
-    assert any("1 of 2 servers have no status" in text for text in client.remarks().values())
+    assert any("1 of 2 servers has no status" in text for text in client.remarks().values())
     client.list_servers()
     assert not any("status" in text for text in client.remarks().values())
 

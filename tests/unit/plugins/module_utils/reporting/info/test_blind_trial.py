@@ -411,7 +411,7 @@ TRIAL = {
     ),
     "a tenant has exceeded its budget": Trouble(
         "budget",
-        ("tenant blind", "40.0 node-hours of 30 used this day"),
+        ("tenant blind", "40.0 node-hours of 30 used today"),
         "see what it was used for",
         "nodepoolctl usage --tenant blind --by project --by label",
         {

@@ -162,7 +162,7 @@ def test_a_request_in_work_tells_its_nodes():
     told = explained(PENDING)
     (node,) = told["nodes"]
     assert (node["id"], node["phase"], node["attempt"], node["in_flight"]) == (BUILDING, "booting", 2, True)
-    assert told["summary"] == "a launcher works on it: 0 of 1 nodes are ready"
+    assert told["summary"] == "a launcher works on it: 0 of 1 node is ready"
 
 
 def test_an_estimate_counts_from_the_create():
@@ -212,7 +212,7 @@ def test_a_request_in_work_names_provider_owner_trouble_attempts_moves_and_serve
     )
     assert (told["providers"], told["owner"], told["attempts"], told["moves"]) == (["west"], "cloud", 4, 2)
     assert told["thrown_away"] == 2 and told["since"] == NOW - 60
-    assert told["waits_for"] == waits["text"] and told["summary"].endswith(f"0 of 1 nodes are ready; {waits['text']}")
+    assert told["waits_for"] == waits["text"] and told["summary"].endswith(f"0 of 1 node is ready; {waits['text']}")
     assert told["unblocked_by"] == "the API of the cloud works again"
     assert told["expected_seconds"] is None
     shown = " ".join(request_lines(told, 500))

@@ -171,7 +171,7 @@ def test_a_request_that_has_its_nodes_tells_no_wait_and_names_only_pools_that_de
     reading = populated()
     told = request_lines(explanation(reading, request_rows(reading, NOW), DONE, NOW), 200)
     assert told[:2] == [
-        f"request {DONE}: it is fulfilled with nodes {IN_USE}; its requestor has not locked them yet",
+        f"request {DONE}: it is fulfilled with node {IN_USE}; its requestor has not locked it yet",
         "HISTORY",
     ]
     failed = request_lines(explanation(reading, request_rows(reading, NOW), FAILED, NOW), 200)
