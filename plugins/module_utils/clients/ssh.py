@@ -35,6 +35,9 @@ KEY_TYPES = (
     ("rsa-sha2-512", "rsa-sha2-256", "ssh-rsa"),
 )
 """Types of host keys that are collected, in the order in which they are reported."""
+ANY = "*"
+"""All algorithms: network devices and old systems know only what asyncssh does not offer by itself, such as
+diffie-hellman-group1-sha1 and aes128-cbc. A scan reads a public key and sends nothing that must stay secret."""
 TRIES_FOR_MORE = 3
 """Maximum number of attempts for further types of keys when the connection breaks; a host with one key is usable."""
 LONGEST_END = 5.0
@@ -247,10 +250,10 @@ class Scanner:
             def connection_made(self, conn: Any) -> None:
                 made.append(conn)
 
-        options = ssh.SSHClientConnectionOptions(client_factory=Client, config=None)
+        options = ssh.SSHClientConnectionOptions(client_factory=Client, config=None, encryption_algs=ANY, mac_algs=ANY)
         try:
             key = await ssh.get_server_host_key(
-                job.address, job.port, server_host_key_algs=wanted, options=options, config=None
+                job.address, job.port, kex_algs=ANY, server_host_key_algs=wanted, options=options, config=None
             )
         except (ssh.Error, OSError) as problem:
             # When sshd has no such key, it closes the connection without an error. Before its greeting, a closed

@@ -33,14 +33,14 @@ FOR_EVER = 10_000.0
 class Host:
     """One sshd with keys of the given types."""
 
-    def __init__(self, room: Path, types: tuple[str, ...]) -> None:
+    def __init__(self, room: Path, types: tuple[str, ...], *options: str) -> None:
         self.room = room
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
         self.keys = []
         lines = [f"Port {self.port}", "ListenAddress 127.0.0.1", "UsePAM no", "StrictModes no", "PidFile none"]
-        lines.append("LogLevel VERBOSE")
+        lines += ["LogLevel VERBOSE", *options]
         for kind in types:
             path = write_pair(room / f"key_{kind}", kind)
             self.keys.append(" ".join(path.with_suffix(".pub").read_text().split()[:2]))
@@ -129,6 +129,29 @@ def test_a_host_with_one_key_is_complete_without_waiting(tmp_path: Path, scanner
         host.stop()
     assert (list(found.host_keys), found.error) == (host.keys, None)
     assert host.connections() == 1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("KexAlgorithms diffie-hellman-group1-sha1", "HostKeyAlgorithms ssh-rsa"),
+        ("KexAlgorithms diffie-hellman-group-exchange-sha1", "HostKeyAlgorithms ssh-rsa"),
+        ("KexAlgorithms diffie-hellman-group14-sha1", "Ciphers aes128-cbc", "MACs hmac-sha1"),
+        ("Ciphers 3des-cbc", "MACs hmac-md5"),
+    ],
+)
+def test_a_host_that_knows_old_algorithms_only_shows_its_key(
+    tmp_path: Path, scanner: Scanner, results: Results, options: tuple[str, ...]
+) -> None:
+    """Such as a network device: Nodepool's scan, by paramiko, offers them."""
+    host = Host(tmp_path, ("rsa",), *options)
+    host.start()
+    try:
+        scanner.submit(ScanJob("a", "127.0.0.1", host.port, 15.0))
+        found = results.of("a")
+    finally:
+        host.stop()
+    assert (list(found.host_keys), found.error) == (host.keys, None)
 
 
 def test_a_server_that_hangs_up_has_no_other_keys(
