@@ -21,7 +21,7 @@ from typing import Any
 
 from ..model.redaction import redacted, redacted_sentence
 from . import proc
-from .runner_artifacts import EVENTS, TASK_FAILURES, TASK_PASSED, complaint, runner_events
+from .runner_artifacts import EVENTS, TASK_FAILURES, TASK_PASSED, complaint, runner_events, said_of_failure
 
 PROGRAM = "ansible-runner"
 PACE = 0.2
@@ -31,7 +31,7 @@ LEAVE = 10.0
 LONGEST_REASON = 400
 LONGEST_LOG = 2_000_000
 """Largest number of bytes of an output that is kept."""
-IDENT, WRAPPER = "play", "gate.yml"
+IDENT, WRAPPER, COLLECTIONS = "play", "gate.yml", "collections"
 COMMAND_TASK = "Kernel and packages"
 _NOT_INHERITED = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "PYTHONPATH")
 _NOT_INHERITED_BEGINNINGS = ("AWX_", "RUNNER_", "ANSIBLE_STDOUT_CALLBACK", "ANSIBLE_CALLBACK")
@@ -131,7 +131,10 @@ class PlaybookRun:
         if code == 0 and _tested(artifacts, self.inventory(str(folder))):
             return PlaybookEnd(True)
         if code == 0:
-            return PlaybookEnd(False, f"no task of {self.playbook} ran on the node: write hosts: all", ours=True)
+            why = (
+                f"no task of {self.playbook} has passed on the node: write hosts: all, and skip or ignore not all tasks"
+            )
+            return PlaybookEnd(False, why, ours=True)
         failed = _failed_task(artifacts)
         # Without a task that failed it is the playbook or Ansible: a wrong key, a collection that is not installed.
         return PlaybookEnd(False, self._told(failed or _complaint(artifacts, folder)), ours=not failed)
@@ -146,6 +149,10 @@ class PlaybookRun:
         (folder / "inventory" / "hosts.yml").write_text(json.dumps(self.inventory(str(folder))), encoding="utf-8")
         (folder / "env" / "extravars").write_text(json.dumps(dict(self.variables)), encoding="utf-8")
         (folder / "project" / WRAPPER).write_text(json.dumps(self._plays()), encoding="utf-8")
+        # Ansible looks for collections beside the first playbook, which is the wrapper.
+        collections = os.path.join(os.path.dirname(os.path.abspath(self.playbook)), COLLECTIONS)
+        if os.path.isdir(collections):
+            (folder / "project" / COLLECTIONS).symlink_to(collections)
         # If this process is killed, the playbook still ends.
         (folder / "env" / "settings").write_text(json.dumps({"job_timeout": int(self.timeout) + 1}), encoding="utf-8")
 
@@ -269,9 +276,7 @@ def _failed_task(artifacts: Path) -> str:
     for event in runner_events(artifacts / "job_events"):
         data = event.get("event_data")
         if event.get("event") in TASK_FAILURES and isinstance(data, dict) and not data.get("ignore_errors"):
-            result = data.get("res")
-            message = result.get("msg") if isinstance(result, dict) else None
-            said = str(message or event.get("stdout") or "it failed")
+            said = said_of_failure(data.get("res"), str(event.get("stdout") or ""))
             return f"task {str(data.get('task') or '')!r}: {said}"
     return ""
 

@@ -17,6 +17,8 @@ LARGEST = 20_000_000
 TASK_PASSED = "runner_on_ok"
 TASK_FAILURES = ("runner_on_failed", "runner_on_unreachable")
 FAILURES = (*TASK_FAILURES, "error")
+_WORDS = ("stderr", "module_stderr", "stdout", "module_stdout", "assertion")
+"""Keys of a result with what a task wrote, or which assertion is false, the most telling first."""
 
 
 def runner_events(folder: Path, *, newest: bool = True) -> Iterator[dict[str, Any]]:
@@ -37,6 +39,30 @@ def runner_events(folder: Path, *, newest: bool = True) -> Iterator[dict[str, An
                     yield found
         except (OSError, ValueError):
             continue
+
+
+def said_of_failure(result: Any, shown: str = "") -> str:
+    """Return what the result of a failed task says: its message, its exit status, and the last line that it wrote.
+
+    Of a loop that is what the first failed item says.
+
+    :param shown: what Ansible has shown of it, for a result without a message.
+    """
+    if not isinstance(result, dict):
+        return shown or "it failed"
+    if "censored" in result:
+        return "it failed, and no_log hides why"
+    items = result.get("results")
+    for item in items if isinstance(items, list) else ():
+        if isinstance(item, dict) and item.get("failed"):
+            return f"item {item.get('item', '')}: {said_of_failure({**item, 'results': None})}"
+    holds = "failed_when holds" if result.get("failed_when_result") else ""
+    texts = [text for name in _WORDS if isinstance(text := result.get(name), str)]
+    last = next((lines[-1].strip() for text in texts if (lines := text.strip().splitlines())), "")
+    message = str(result.get("msg") or holds or ("" if last else shown) or "it failed")
+    code = result.get("rc")
+    told = f"{message} ({code})" if isinstance(code, int) and code else message
+    return f"{told}: {last}" if last and last not in message else told
 
 
 def complaint(*files: Path) -> str:

@@ -58,6 +58,63 @@ def test_a_task_that_fails_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, k
     assert end == PlaybookEnd(False, "task 'DNS': no answer")
 
 
+@pytest.mark.parametrize(
+    ("result", "told"),
+    [
+        (
+            {
+                "msg": "non-zero return code",
+                "rc": 2,
+                "stderr": "looking\\ncannot resolve opendev.org\\n",
+                "stdout": "x",
+            },
+            "non-zero return code (2): cannot resolve opendev.org",
+        ),
+        (
+            {"msg": "non-zero return code", "rc": 3, "stderr": " \\n", "stdout": "degraded"},
+            "non-zero return code (3): degraded",
+        ),
+        ({"msg": "non-zero return code", "rc": 1, "stderr": "", "stdout": ""}, "non-zero return code (1)"),
+        ({"msg": "", "rc": 0, "stdout": "bad", "failed_when_result": True}, "failed_when holds: bad"),
+        (
+            {
+                "msg": "MODULE FAILURE: See stdout/stderr",
+                "rc": 127,
+                "module_stderr": "",
+                "module_stdout": "python3: not found",
+            },
+            "MODULE FAILURE: See stdout/stderr (127): python3: not found",
+        ),
+        (
+            {
+                "msg": "One or more items failed",
+                "results": [
+                    {"item": "localhost", "rc": 0, "stdout": "::1"},
+                    {"item": "nowhere", "failed": True, "msg": "non-zero return code", "rc": 2, "stderr": "none such"},
+                ],
+            },
+            "item nowhere: non-zero return code (2): none such",
+        ),
+        ({"censored": "hidden by no_log"}, "it failed, and no_log hides why"),
+        ({"msg": "Assertion failed", "assertion": "1 == 2"}, "Assertion failed: 1 == 2"),
+        ({"msg": "no room: 5 MB", "stderr": "no room: 5 MB"}, "no room: 5 MB"),
+        ({"msg": ["odd", 1], "rc": "x", "results": [None], "stderr": 5}, "['odd', 1]"),
+    ],
+)
+def test_the_reason_has_what_the_task_wrote_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, result: dict[str, Any], told: str
+) -> None:
+    end = run(tmp_path, monkeypatch, f"{event('runner_on_failed', 'DNS', res=result)}; exit 2")
+    assert end == PlaybookEnd(False, f"task 'DNS': {told}")
+
+
+def test_a_playbook_finds_the_collections_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is imported, and Ansible looks for them beside the first playbook alone."""
+    (tmp_path / "collections").mkdir()
+    (tmp_path / "collections" / "theirs").touch()
+    assert run(tmp_path, monkeypatch, f"test -e project/collections/theirs || exit 1; {WORKS}").passed
+
+
 def test_a_playbook_that_ansible_cannot_run_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A wrong key, a collection or a password that is not there: no node can help it."""
     first = event("runner_on_failed", playbook_run.COMMAND_TASK, ignore_errors=True)
@@ -78,7 +135,7 @@ def test_a_playbook_that_does_nothing_on_the_node_has_not_passed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str
 ) -> None:
     end = run(tmp_path, monkeypatch, script)
-    assert (end.passed, end.ours) == (False, True) and end.reason.endswith("ran on the node: write hosts: all")
+    assert (end.passed, end.ours) == (False, True) and "has passed on the node: write hosts: all" in end.reason
 
 
 def test_a_playbook_that_cannot_be_begun_is_not_the_fault_of_the_node(
