@@ -42,7 +42,7 @@ fi
 for format in ${formats//,/ }; do
   [ "$format" != "${FAKE_OMIT:-}" ] || continue
   if ! head -c "${FAKE_SIZE:-4096}" /dev/urandom >"$output.$format-new"; then
-    say "No space left on device"
+    say "${FAKE_COMPLAINT:-No space left on device}"
     exit 1
   fi
   [ "$format" != "${FAKE_EMPTY:-}" ] || : >"$output.$format-new"

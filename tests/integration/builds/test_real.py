@@ -93,8 +93,8 @@ def test_a_ready_image_is_whole_also_on_a_disk_that_is_almost_full(site, size):
             finally:
                 subprocess.run(["umount", str(mounted)], check=True, timeout=30)
         else:
-            assert "no space left on device" in report["error"].lower() or "Input/output error" in report["error"]
-            assert "free space" in report["error"] or report["exit_code"] == 1
+            # What of it is noticed first: a command's error, the kernel's loss, or that the image became read-only.
+            assert "free space" in report["error"]
     finally:
         subprocess.run(["umount", "-l", str(site.images_dir)], check=True, timeout=30)
 

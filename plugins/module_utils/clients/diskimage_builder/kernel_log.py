@@ -23,9 +23,18 @@ _LOST_BY_EXT4 = re.compile(
 )
 """The kernel limits the records above for all devices together: where several builds lose writes at the same time, it
 leaves them out for some. These are limited for each file system, and ext4 is diskimage-builder's default."""
+_LOST_BY_BUFFERS = re.compile(r"Buffer I/O error on dev (?P<device>\w+), logical block \d+, lost (?:a?sync) page write")
+_STOPPED = re.compile(
+    r"Aborting journal on device (\w+)-\d+\.|EXT4-fs \((\w+)\): Remounting filesystem read-only"
+    r"|XFS \((\w+)\): .*[Ss]hutting down filesystem"
+    r"|BTRFS:? \w+ \(device (\w+)(?: state \w+)?\): forced readonly"
+)
+"""A file system stops writing after the loss of a write that it needs. The reason may be left out, see above."""
 _ATTACHED = re.compile(r"(?P<device>loop\d+): detected capacity change from 0 to ")
 _ROOM, _ROOM_CODE = "critical space allocation", "3"
 _NO_ROOM = "no space left on device"
+WRITE_ERROR = "write error"
+"""The reason where the kernel does not tell why it could not write."""
 
 
 class KernelLog:
@@ -61,7 +70,8 @@ class KernelLog:
             for record in records.decode(errors="replace").splitlines():
                 text = record.partition(";")[2]
                 for device, why in _lost_write(text):
-                    found.setdefault(device, why)
+                    if found.get(device, WRITE_ERROR) == WRITE_ERROR:
+                        found[device] = why
                 attached = _ATTACHED.match(text)
                 if attached is not None and f"/dev/{attached['device']}" not in known:
                     found.pop(f"/dev/{attached['device']}", None)
@@ -82,3 +92,10 @@ def _lost_write(text: str) -> Iterator[tuple[str, str]]:
     lost = _LOST_BY_EXT4.match(text)
     if lost is not None:
         yield f"/dev/{lost['device']}", _NO_ROOM if lost["code"] == _ROOM_CODE else "I/O error"
+    lost = _LOST_BY_BUFFERS.match(text)
+    if lost is not None:
+        yield f"/dev/{lost['device']}", WRITE_ERROR
+    stopped = _STOPPED.match(text)
+    if stopped is not None:
+        (device,) = filter(None, stopped.groups())
+        yield f"/dev/{device}", WRITE_ERROR

@@ -36,7 +36,7 @@ _CONSEQUENCE = re.compile(
 """Lines that only say that an earlier step failed."""
 CAUSE = re.compile(
     r"No space left on device|Disk quota exceeded|Read-only file system|Cannot allocate memory|Out of memory"
-    r"|Input/output error|Too many open files"
+    r"|Input/output error|Structure needs cleaning|Too many open files"
     r"|Could not resolve host|Temporary failure (in name resolution|resolving)|Name or service not known",
     re.IGNORECASE,
 )
@@ -51,6 +51,8 @@ DECISIVE = re.compile(
 program, and what package managers and compilers say before they sum up."""
 FULL = re.compile(r"No space left on device|Disk quota exceeded", re.IGNORECASE)
 """Lines that say that there is no free space."""
+UNWRITABLE = re.compile(r"Read-only file system|Input/output error|Structure needs cleaning", re.IGNORECASE)
+"""Lines of commands that write into an image after the kernel could not write the file behind its loop device."""
 _LONGEST_SEARCH = 1 << 28
 _STEPS = (
     (re.compile(r"^dib-run-parts (?:\S+ )*Running (?:\S*/)?([^/\s]+)\.d/([^/\s]+)$"), None),

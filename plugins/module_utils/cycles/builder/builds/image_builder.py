@@ -26,9 +26,10 @@ from ....clients.diskimage_builder.images_dir import (
     lacking_room,
 )
 from ....clients.diskimage_builder.isolation import Isolation
-from ....clients.diskimage_builder.kernel_log import KernelLog
+from ....clients.diskimage_builder.kernel_log import WRITE_ERROR, KernelLog
 from ....clients.diskimage_builder.logs import (
     FULL,
+    UNWRITABLE,
     LogTail,
     append_line,
     find_cause,
@@ -357,9 +358,11 @@ class _Work:
             raise Ended(FAILED, f"{os.path.basename(argv[0])} ended with exit code {code}{self._why()}; see {job.log}")
 
     def _why(self) -> str:
-        """Return the cause of a failure from the log, with the remedy if the log shows that room is missing."""
+        """Return the cause of a failure from the log, with the remedy if room is or may be missing."""
         cause, last = find_cause(self._job.log, self._job.image.env_vars.values()), self._tail.last_line
         told = ", then: ".join(dict.fromkeys(filter(None, (cause, "" if cause and is_cause(last) else last))))
+        if UNWRITABLE.search(cause):
+            return f": {told}: check the free space in {' and '.join(self._folders)}, and dmesg for errors of the disk"
         if not FULL.search(cause):
             return f": {told}" if told else ""
         size = ", or increase DIB_IMAGE_SIZE" if "DIB_IMAGE_SIZE" in self._job.image.env_vars else ""
@@ -389,7 +392,11 @@ class _Work:
         for device in sorted(self._lost):
             self._code = self._code or 1
             why, folder = self._lost[device], self._folders[-1]
-            remedy = "free space there" if FULL.search(why) else "check that disk: it may be broken"
+            remedy = "check that disk: it may be broken"
+            if FULL.search(why):
+                remedy = "free space there"
+            elif why == WRITE_ERROR:
+                remedy = "free space there if it is full, otherwise check that disk: it may be broken"
             text = f"{why}: the kernel could not write all of the image to {folder}, through {device}: {remedy}"
             raise Ended(FAILED, f"{text}; see {self._job.log}")
 

@@ -47,6 +47,20 @@ def test_only_what_comes_afterwards_counts(kmsg):
         (f"{EXT4} 3 writing to inode 15 starting block 14337)", "no space left on device"),
         (f"{EXT4} 10 writing to inode 15 starting block 14337)", "I/O error"),
         (f"{EXT4} 10 reading from inode 15", None),
+        ("Buffer I/O error on dev loop1, logical block 1061, lost async page write", "write error"),
+        ("Buffer I/O error on dev loop1, logical block 0, lost sync page write", "write error"),
+        ("Buffer I/O error on dev loop1, logical block 1061, async page read", None),
+        ("Aborting journal on device loop1-8.", "write error"),
+        ("EXT4-fs (loop1): Remounting filesystem read-only", "write error"),
+        ("XFS (loop1): log I/O error -28", None),
+        (
+            "XFS (loop1): Log I/O Error (0x2) detected at xlog_ioend_work+0x61 (a.c:1). Shutting down filesystem.",
+            "write error",
+        ),
+        ("XFS (loop1): Log I/O Error Detected. Shutting down filesystem", "write error"),
+        ("BTRFS info (device loop1): forced readonly", "write error"),
+        ("BTRFS info (device loop1 state E): forced readonly", "write error"),
+        ("BTRFS: info (device loop1): forced readonly", "write error"),
         ("EXT4-fs (loop1): mounted filesystem with ordered data mode", None),
     ],
 )
@@ -55,6 +69,16 @@ def test_what_is_a_lost_write(kmsg, text, found):
     with kmsg.open("a") as file:
         file.write(record(text))
     assert log.lost_writes() == ({} if found is None else {"/dev/loop1": found})
+    log.close()
+
+
+def test_a_reason_counts_more_than_that_a_file_system_stopped(kmsg):
+    log = KernelLog(str(kmsg))
+    with kmsg.open("a") as file:
+        file.write(
+            record("Aborting journal on device loop0-8.") + record(FULL) + record("I/O error, dev loop0, sector 8")
+        )
+    assert log.lost_writes() == {"/dev/loop0": "no space left on device"}
     log.close()
 
 

@@ -12,7 +12,10 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.isolation import Isolation
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.kernel_log import KernelLog
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.kernel_log import (
+    WRITE_ERROR,
+    KernelLog,
+)
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.builds import (
     image_builder as image_builder_module,
 )
@@ -156,3 +159,20 @@ def test_a_full_disk_is_told_with_the_remedy(tmp_path, monkeypatch):
     assert (made.cause, files) == (FAILED, [])
     told = f"ended with exit code 1: No space left on device: free space in {tmp_path}/images; see "
     assert told in made.error
+
+
+def test_an_image_that_cannot_be_written_any_longer_names_what_to_check(tmp_path, monkeypatch):
+    """What programs say when the kernel could not write the file behind the loop device."""
+    complaint = "cp: error writing '/mnt/lib/libc.so.6': Read-only file system"
+    made, files = make(tmp_path, monkeypatch, [], FAKE_SIZE="none", FAKE_COMPLAINT=complaint)
+    assert (made.cause, files) == (FAILED, [])
+    told = f"{complaint}: check the free space in {tmp_path}/images, and dmesg for errors of the disk; see "
+    assert told in made.error
+
+
+def test_a_write_error_without_a_reason_names_both_remedies(tmp_path, monkeypatch):
+    monkeypatch.setattr(FakeKernelLog, "lost_writes", lambda self, known: {"/dev/loop7": WRITE_ERROR})
+    made, files = make(tmp_path, monkeypatch, [])
+    assert (made.cause, files) == (FAILED, [])
+    told = "through /dev/loop7: free space there if it is full, otherwise check that disk: it may be broken; see "
+    assert made.error.startswith("write error: ") and told in made.error
