@@ -26,11 +26,21 @@ SENTENCES = {
     NETWORK: "servers get no network, or cannot be reached over it: change the network or its settings",
     CLOUD: "the API of the cloud is failing: the launcher retries",
     US: "a limit or a task of this launcher: it continues by itself",
-    UNKNOWN: "the cause is not known yet: the launcher retries",
+    UNKNOWN: "the cause is not known: the launcher retries",
 }
 """Each owner with one sentence for people: whose fault it is, and who must act."""
 
 OWNERS = tuple(SENTENCES)
+_PROMISES = ("the launcher retries", "it continues by itself")
+
+
+def sentence_of(owner: str, *, over: bool) -> str:
+    """Return the sentence of an owner.
+
+    :param over: True for a request that has failed: no launcher continues with it.
+    """
+    fault, colon, then = SENTENCES[owner].partition(": ")
+    return fault if over and then in _PROMISES else f"{fault}{colon}{then}"
 
 
 def foremost(owners: Iterable[str | None]) -> str:

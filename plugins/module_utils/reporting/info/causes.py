@@ -24,12 +24,14 @@ class Cause:
     :ivar remedy: what the operator can do.
     :ivar command: the words of the command to type; fields of the row stand in braces.
     :ivar section: the heading of docs/operating.md that explains it.
+    :ivar ends: the words before the seconds of ``ends_in``.
     """
 
     level: str
     remedy: str
     command: tuple[str, ...]
     section: str
+    ends: str = "next try in"
 
 
 _OF_ONE = "see what each pool said of one of them"
@@ -99,6 +101,7 @@ CAUSES: Mapping[str, Cause] = {
         "log in and look, and release it as soon as you have seen enough; hold-failed of the gate limits how long",
         ("nodepoolctl", "unhold", "{subject}"),
         "Tests of new images",
+        "its hold ends in",
     ),
     "clock": Cause(
         WARN,
@@ -211,6 +214,11 @@ def row_about(
         "command": shlex.join(word.format(provider=provider, subject=subject) for word in kind.command),
         "section": kind.section,
     }
+
+
+def ends(row: Mapping[str, Any]) -> str:
+    """Return the words before the seconds after which something ends."""
+    return CAUSES[row["cause"]].ends
 
 
 def aside(told: str) -> str:

@@ -268,6 +268,12 @@ def _breakers(found: Found | None, now: float) -> Iterator[dict[str, Any]]:
         }
 
 
+def name_of(stuck: Mapping[str, Any]) -> str:
+    """Return what is to be deleted, of a row of ``stuck``."""
+    ids = {"server": stuck["server"], "floating IP": stuck["floating_ip"]}
+    return next((f"{kind} {ident}" for kind, ident in ids.items() if ident), "something without an id")
+
+
 def _stuck(reading: TreeReading, now: float) -> Iterator[dict[str, Any]]:
     """Yield the deletions that make no progress."""
     for found in reading.below(STUCK):

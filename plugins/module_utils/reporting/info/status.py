@@ -18,12 +18,12 @@ from ...model.bounded_text import printable
 from ...model.config.types import NodepoolConfig
 from ...model.lines import amount, span, word_for
 from ...model.node import NodeState
-from ...model.owner import SENTENCES
+from ...model.owner import sentence_of
 from ...model.request import RequestState
 from ...model.resources import INSTANCES
 from . import explain, image_list, labels, providers
 from .attention import RowsOf, attention
-from .causes import BAD
+from .causes import BAD, UNTOLD, ends
 from .fields import known_state
 from .image_lines import image_lines
 from .image_list import image_rows
@@ -106,7 +106,7 @@ def _attention(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _wrong(row: Mapping[str, Any]) -> str:
     since = f", for {span(row['age'])}" if row["age"] is not None else ""
-    left = f", next try in {span(row['ends_in'])}" if row["ends_in"] is not None else ""
+    left = f", {ends(row)} {span(row['ends_in'])}" if row["ends_in"] is not None else ""
     whose = f" [owner: {row['owner']}]" if row["owner"] else ""
     return f"{'!' if row['level'] == BAD else '-'} {row['where']}: {row['text']}{whose}{since}{left}"
 
@@ -234,10 +234,10 @@ def _why(row: Mapping[str, Any]) -> str:
 def _stuck(known: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     for row in known:
         for item in row["stuck"]:
-            what = f"server {item['server']}" if item["server"] else f"floating IP {item['floating_ip']}"
             passed = f" for {span(item['age'])}" if item["age"] is not None else ""
             tries = amount(item["tries"], "try", "tries")
-            yield f"{row['name']}: {what} is not deleted{passed}, {tries}: {item['answer']}"
+            what = f"{providers.name_of(item)} is not deleted{passed}, {tries}"
+            yield f"{row['name']}: {what}: {item['answer'] or UNTOLD}"
 
 
 def _odd(kind: str, rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
@@ -250,6 +250,7 @@ def _odd(kind: str, rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 def request_lines(told: Mapping[str, Any], width: int) -> list[str]:
     """Return an explanation of :mod:`explain` as text."""
     lines = [f"request {told['id']}: {told['summary']}"]
+    over = told["state"] in RequestState.FINISHED
     if told["place"] is not None and told["waits_for"]:
         lines.append(
             f"before it in the queue: {told['ahead_count']}; for the same: {', '.join(told['behind']) or 'none'}"
@@ -257,14 +258,14 @@ def request_lines(told: Mapping[str, Any], width: int) -> list[str]:
     if told["waits_for"]:
         lines.append(f"unblocked when: {told['unblocked_by'] or 'unknown'}")
     if told["owner"]:
-        lines.append(f"responsible: {told['owner']}: {SENTENCES[told['owner']]}")
+        lines.append(f"responsible: {told['owner']}: {sentence_of(told['owner'], over=over)}")
     tries = [amount(told["attempts"], "attempt")] if told["attempts"] else []
     tries += [f"moved {amount(told['moves'], 'time')}"] if told["moves"] else []
     if tries or told["thrown_away"]:
         thrown = amount(told["thrown_away"], "create or server", "creates or servers")
         at = f"{', '.join(told['providers'])}: " if told["providers"] else ""
         lines.append(f"{at}{', '.join([*tries, f'{thrown} given up'])}")
-    if told["state"] not in RequestState.FINISHED:
+    if not over:
         left = told["expected_seconds"]
         lines.append(f"expected wait: {span(left) + ', ' if left is not None else ''}{told['expected']}")
     open_or_failed = told["state"] in (RequestState.REQUESTED, RequestState.FAILED)

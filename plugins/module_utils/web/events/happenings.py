@@ -28,7 +28,7 @@ from ...reporting.info.explain import explanation
 from ...reporting.info.image_list import image_rows
 from ...reporting.info.leak_rows import leak_rows
 from ...reporting.info.lease_rows import lease_rows
-from ...reporting.info.providers import provider_rows
+from ...reporting.info.providers import name_of, provider_rows
 from ...reporting.info.request_rows import request_rows
 from ...reporting.info.unused_files import unused_files
 
@@ -232,8 +232,8 @@ def _of_provider(row: Mapping[str, Any], limits: Limits) -> Iterator[Happening]:
             more = {**about, **{key: item[key] for key in ("resource", "used", "others", "limit", "left")}}
             yield Happening(QUOTA_LOW, f"{name}/{item['resource']}", f"provider {name}: {what}", more)
     for item in row["stuck"]:
-        what = f"server {item['server']}" if item["server"] else f"floating IP {item['floating_ip']}"
-        told = f"provider {name}: {what} is not deleted after {amount(item['tries'], 'try', 'tries')}: {item['answer']}"
+        what, tries = name_of(item), amount(item["tries"], "try", "tries")
+        told = f"provider {name}: {what} is not deleted after {tries}: {item['answer'] or UNTOLD}"
         kept = {key: item[key] for key in ("server", "floating_ip", "node", "tries")}
         yield Happening(DELETION_STUCK, f"{name}/{what}", told, {**about, **kept, "reason": item["answer"]})
 

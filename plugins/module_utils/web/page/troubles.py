@@ -13,9 +13,10 @@ from urllib.parse import quote
 from ...clients.zookeeper.tree_reading import Found, TreeReading
 from ...model.documents import seconds, text
 from ...model.request import RequestState
-from ...reporting.info.causes import BAD, UNTOLD, WARN
+from ...reporting.info.causes import BAD, UNTOLD, WARN, ends
 from ...reporting.info.explain import DECLINES, LAUNCHES
 from ...reporting.info.fields import age
+from ...reporting.info.providers import name_of
 
 MANUAL = "https://github.com/stackci/ansible-collection-nodepool/blob/main/docs/operating.md"
 """The manual for operators, which the service does not have itself."""
@@ -102,6 +103,7 @@ def troubles(rows: Rows) -> list[dict[str, Any]]:
         {
             **row,
             "href": _PLACES.get(row["cause"], _provider_place)(row),
+            "ends": ends(row),
             "manual": f"{MANUAL}#{anchor(row['section'])}",
         }
         for row in rows
@@ -162,7 +164,7 @@ def _of_builds(images: Rows) -> Iterator[dict[str, Any]]:
 def stuck_rows(providers: Rows) -> list[dict[str, Any]]:
     """Return the deletions that make no progress, the oldest first."""
     rows = [
-        {**item, "what": f"server {item['server']}" if item["server"] else f"floating IP {item['floating_ip']}"}
+        {**item, "what": name_of(item), "answer": item["answer"] or UNTOLD}
         for row in providers
         for item in row["stuck"]
     ]

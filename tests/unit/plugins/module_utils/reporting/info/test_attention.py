@@ -22,6 +22,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.web.page.overview
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.page.troubles import anchor
 from tests.support import busy_tree
 from tests.support.tree_reading import NOW, reading_of
+from tests.support.web_case import WebCase
 
 CONFIG = parse_config(busy_tree.config())
 MANUAL = Path(__file__).resolve().parents[6] / "docs" / "operating.md"
@@ -193,6 +194,25 @@ def test_requests_that_wait_for_the_end_of_a_freeze_are_told_with_it():
     assert freeze["count"] == before["freeze", "cloud-nyc/main"] + 2
     assert "wait for this" in freeze["text"]
     assert not any(row["cause"] == "requests-wait" and row["where"] == "cloud-nyc/main" for row in rows)
+
+
+def test_what_ends_is_named():
+    """A held canary is not tried again: its hold ends."""
+    canary = {
+        "state": "hold",
+        "state_time": NOW - 600,
+        "provider": "cloud-fra",
+        "pool": "main",
+        "type": ["stackci-canary-debian-12"],
+        "hold_expiration": 7200,
+    }
+    documents = {"/nodepool/nodes/0000000900": canary, **busy_tree.documents(NOW, requests=0)}
+    case = WebCase(documents, busy_tree.locks(), config=CONFIG)
+    shown = re.sub(r"<[^>]*>", "", case.get("/").text)
+    screen = "\n".join(status_lines(CONFIG, reading_of(documents, busy_tree.locks()), NOW, 300))
+    for text in (shown, screen):
+        assert re.search(r"its hold ends in 1 h 50 min\n", f"{text}\n"), text
+        assert "next try in 15 min" in text
 
 
 def test_servers_made_for_nothing_are_told():

@@ -179,6 +179,21 @@ def test_a_request_that_has_its_nodes_tells_no_wait_and_names_only_pools_that_de
     assert not any(line.startswith("expected wait") for line in failed)
 
 
+def test_nobody_is_promised_to_go_on_with_a_request_that_failed():
+    told = {"code": "launch-failed", "where": "west/main", "text": "no host"}
+    for owner, said in (("capacity", "ports, volumes or floating IPs)"), ("unknown", "the cause is not known")):
+        wait = {"code": "failed", "text": "no host", "reasons": [{**told, "owner": owner}]}
+        reading = reading_of({**populated_tree.documents(NOW), f"/nodepool/stackci/waits/{FAILED}": wait})
+        shown = request_lines(explanation(reading, request_rows(reading, NOW), FAILED, NOW), 200)
+        assert shown[1].startswith(f"responsible: {owner}: ") and shown[1].endswith(said)
+
+
+def test_a_deletion_without_ids_and_answer_is_told_in_words():
+    stuck = {"/nodepool/stackci/stuck/s-7": {"provider": "west", "since": NOW - 60, "tries": 3}}
+    shown = lines(reading=reading_of({**populated_tree.documents(NOW), **stuck}, populated_tree.locks()))
+    assert "  west: something without an id is not deleted for 1 min, 3 tries: no text is stored" in shown
+
+
 def test_who_stands_by_is_shown():
     standing = {
         f"/nodepool/stackci/live-launchers/{name}": {"hostname": name, "host": name, "wants": ["west"]}

@@ -24,7 +24,9 @@ from tests.support import busy_tree, populated_tree
 from tests.support.populated_tree import (
     BROKEN,
     BUILDING,
+    DONE,
     EMPTY,
+    FAILED,
     HELD,
     NOT_JSON,
     ODD,
@@ -163,6 +165,16 @@ def test_a_node_tells_its_life_and_a_request_what_it_waits_for(case):
     told = text_of(case, f"/requests/{WAITING}")
     assert "place 1 in the queue" in told and "nodes are released" in told
     assert "no launcher serves east/main" in told
+
+
+def test_a_request_that_has_ended_waits_for_nothing():
+    reason = {"code": "launch-failed", "where": "west/main", "text": "no host", "owner": "capacity"}
+    wait = {f"/nodepool/stackci/waits/{FAILED}": {"code": "failed", "text": "no host", "reasons": [reason]}}
+    case = WebCase({**populated_tree.documents(NOW), **wait})
+    for ended, responsible in ((FAILED, True), (DONE, False)):
+        told = text_of(case, f"/requests/{ended}")
+        assert ("<dt>Responsible</dt><dd>capacity</dd>" in told) is responsible
+        assert not any(words in told for words in ("What it waits for", "Expected wait", "nothing to wait for"))
 
 
 @pytest.mark.parametrize("node_id", [ODD, NOT_JSON, EMPTY])
