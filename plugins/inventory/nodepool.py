@@ -163,7 +163,8 @@ options:
   known_hosts:
     description:
       - File to which the plugin writes the recorded host keys. Hosts with recorded keys get C(ansible_ssh_common_args)
-        that make ssh trust this file only. Needs O(zookeeper).
+        that make ssh trust this file only. A file that the plugin has not written, such as C(~/.ssh/known_hosts), is an
+        error. Needs O(zookeeper).
       - By default, with O(zookeeper), a file of this inventory in the folder C(stackci.nodepool) of E(ANSIBLE_HOME)
         (C(~/.ansible)). An empty text writes none.
     type: str
@@ -227,6 +228,7 @@ import logging
 import os
 import time
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from ansible import constants
@@ -237,8 +239,10 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_fi
     load_config,
     read_files,
 )
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.known_hosts import write_known_hosts
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.known_hosts import is_without_names
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.marked_file import write_marked
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.clouds import clouds_file
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.private_file import PRIVATE
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import NodepoolConfig
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError, NodepoolError
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting import listing
@@ -264,6 +268,9 @@ from ansible_collections.stackci.nodepool.plugins.plugin_utils.untrusted import 
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.vaulted import Vaulted
 
 # Without a handler Python prints what the library logs to standard error, beside the errors that are raised.
+MARK = "# Written by the inventory stackci.nodepool.nodepool. Changes are lost."
+"""The first line of the file of host keys: a file without it is not replaced."""
+
 logging.getLogger("keystoneauth").addHandler(logging.NullHandler())
 
 
@@ -369,10 +376,9 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             name_of=self._name_of if self.get_option("hostnames") else lambda variables: "",
         )
         if known_hosts:
-            try:
-                write_known_hosts(known_hosts, all_known_hosts(found))
-            except OSError as error:
-                raise ConfigError([f"known_hosts cannot be written: {error}"]) from error
+            is_default = self.get_option("known_hosts") is None
+            text, former = all_known_hosts(found), partial(is_without_names, path=known_hosts)
+            write_marked(known_hosts, MARK, text, PRIVATE, lambda there: is_default or former(there))
         return found
 
     def _known_hosts(self, path: str) -> str | None:

@@ -129,7 +129,7 @@ options:
     description:
       - File for the recorded host keys of the nodes, as ssh reads it. With it, RV(nodes[].ssh_arguments) names it.
       - Each of the files is written when the lease is complete, and replaced at once as a whole. It is removed with
-        O(state=absent). The module does not touch a file that it has not written for this lease.
+        O(state=absent). The module does not touch a file that it has not written for this lease, unless it is empty.
     type: path
   ssh_config:
     description:

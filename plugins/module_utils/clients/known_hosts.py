@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
-import tempfile
 from collections.abc import Iterable
 
+_ADDRESS_LINE = re.compile(r"(?:[0-9a-fA-F:.]+|\[[0-9a-fA-F:.]+\]:\d+) \S+ \S+")
 ONE_KEY = ("-o", "IdentitiesOnly=yes")
 """For ssh, beside a key: it offers no other. Servers end the connection after six keys, and an agent may have more."""
 
@@ -36,24 +37,11 @@ def known_hosts_lines(address: str, port: int, keys: Iterable[str]) -> list[str]
     return [f"{name} {key}" for key in keys if len(key.split()) == 2 and "\n" not in key]
 
 
-def write_known_hosts(path: str, text: str) -> None:
-    """Replace the file atomically, so that a running ssh reads the old or the new file and never part of one.
+def is_without_names(text: str, path: str) -> bool:
+    """Return True for a known_hosts file as the inventory wrote it before it had a mark: with keys of addresses only.
 
-    Nothing is written when the file already has this text.
-
-    :raises OSError: when the file cannot be read or written.
+    :param path: of the file; what is in a folder ``.ssh`` is a person's own.
     """
-    try:
-        with open(path, encoding="utf-8") as file:
-            if file.read() == text:
-                return
-    except FileNotFoundError:
-        pass
-    handle, temporary = tempfile.mkstemp(prefix=".known_hosts", dir=os.path.dirname(path) or ".")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(temporary, path)
-    except OSError:
-        os.unlink(temporary)
-        raise
+    if os.path.basename(os.path.dirname(path)) == ".ssh":
+        return False
+    return all(_ADDRESS_LINE.fullmatch(line) for line in text.splitlines())

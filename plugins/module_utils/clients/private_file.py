@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from ..model.errors import ConfigError
 
 PRIVATE = 0o600
+NO_FILE = "is not a regular file: name another one"
 
 
 class FolderNotPrivate(Exception):
@@ -29,11 +30,21 @@ def is_private(path: str) -> bool:
     return stat.S_ISREG(found.st_mode) and stat.S_IMODE(found.st_mode) == PRIVATE
 
 
+def is_no_file(path: str) -> bool:
+    """Return True for something that is there and is no regular file, such as /dev/null; follows links."""
+    try:
+        return not stat.S_ISREG(os.stat(path).st_mode)
+    except (OSError, ValueError):
+        return False
+
+
 def write_private(path: str, text: str | bytes, mode: int = PRIVATE) -> None:
     """Replace the file *path*, with mode 0600 or another one. After a crash the file is the old or the new one.
 
-    :raises ConfigError: the file cannot be written.
+    :raises ConfigError: the file cannot be written, or there is a device, a pipe or a folder: root could replace one.
     """
+    if is_no_file(path):
+        raise ConfigError([f"{path}: {NO_FILE}"])
     temporary = ""
     try:
         descriptor, temporary = tempfile.mkstemp(

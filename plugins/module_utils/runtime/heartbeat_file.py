@@ -14,6 +14,7 @@ import os
 import time
 from collections.abc import Callable
 
+from ..clients.private_file import is_no_file
 from ..clients.proc import process
 from ..cycles.frame.stop import ENDED, STARTING
 
@@ -62,6 +63,8 @@ class Heartbeat:
 
     @staticmethod
     def _write(path: str, state: str) -> None:
+        if is_no_file(path):
+            return  # root would replace a device
         seen = process(os.getpid())
         text = json.dumps({"pid": os.getpid(), "started": seen.started if seen else 0, "state": state})
         fresh = f"{path}.{os.getpid()}.new"

@@ -10,6 +10,7 @@ the file, shows them.
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable
 
@@ -47,7 +48,7 @@ class Progress:
             **cleaned(about(text)),
         }
         try:
-            with open(self._path, "a", encoding="utf-8") as file:
+            with open(self._path, "a", encoding="utf-8", opener=_without_waiting) as file:
                 file.write(json.dumps(entry) + "\n")
         except OSError:
             self._path = None
@@ -57,3 +58,8 @@ class Progress:
         if text != self._state:
             self._state = text
             self.line(text)
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Open a file. A pipe that nobody reads, or that is full, is an error: waiting for it would stop the work."""
+    return os.open(path, flags | os.O_NONBLOCK, 0o666)

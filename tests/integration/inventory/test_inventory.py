@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.stackci.nodepool.plugins.inventory.nodepool import MARK
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.cloud_client import CloudClient
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import Provider
 from tests.support.ansible_run import ROOT, command
@@ -116,12 +117,27 @@ def test_node_records_give_the_connection(site: Site) -> None:
     assert one["nodepool"]["request"] == "100-0000000001"
     assert found["state_hold"]["hosts"] == ["np0000000001"]
     assert "ansible_user" not in two
-    assert (site.folder / "known_hosts").read_text() == "[127.0.0.77]:2222 ssh-ed25519 AAAA\n"
+    assert (site.folder / "known_hosts").read_text() == f"{MARK}\n[127.0.0.77]:2222 ssh-ed25519 AAAA\n"
     assert str(site.folder / "known_hosts") in one["ansible_ssh_common_args"]
     assert list(site.variables(zookeeper=True, states=["hold"])) == ["np0000000001"]
     site.put_record(2, hold_job="lease mine")
     found, _said = site.listed(zookeeper=True, leases=["mine"])
     assert found["lease_mine"]["hosts"] == ["np0000000002"] == list(found["_meta"]["hostvars"])
+
+
+def test_known_hosts_of_a_person_and_devices_are_not_replaced(site: Site) -> None:
+    site.put_record(1)
+    mine, null = site.folder / "my_known_hosts", site.folder / "null"
+    mine.write_text("git.example ssh-ed25519 AAAA\n", encoding="utf-8")
+    _none, said = site.listed(fails=True, zookeeper=True, known_hosts=mine.name)
+    assert "my_known_hosts: somebody else has written this file" in said
+    assert mine.read_text(encoding="utf-8") == "git.example ssh-ed25519 AAAA\n"
+    null.symlink_to("/dev/null")
+    _none, said = site.listed(fails=True, zookeeper=True, known_hosts=null.name)
+    assert "null: is not a regular file: name another one" in said and null.is_symlink()
+    mine.write_text("192.0.2.7 ssh-ed25519 AAAA\n", encoding="utf-8")
+    assert site.variables(zookeeper=True, known_hosts=mine.name)
+    assert mine.read_text(encoding="utf-8").startswith(MARK), "the plugin had written it without a mark"
 
 
 @pytest.mark.parametrize("fault", [{"fault": "hang"}, {"fault": "status", "status": 500}])

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.stackci.nodepool.plugins.inventory.nodepool import MARK
 from tests.support.ansible_run import command
 from tests.support.inventory_site import TREE, Site, made, plain
 
@@ -91,7 +92,7 @@ def test_hosts_of_a_lease_have_address_user_and_key_of_the_record(site: Site, tm
     (keys,) = (tmp_path / "stackci.nodepool").iterdir()
     assert str(keys) in host["ansible_ssh_common_args"]
     assert "StrictHostKeyChecking=yes" in host["ansible_ssh_common_args"]
-    assert keys.read_text() == "[127.0.0.77]:2222 ssh-ed25519 AAAA\n"
+    assert keys.read_text() == f"{MARK}\n[127.0.0.77]:2222 ssh-ed25519 AAAA\n"
     assert keys.stat().st_mode & 0o777 == 0o600
     assert "ansible_ssh_common_args" not in next(iter(site.variables(zookeeper=True, known_hosts="").values()))
 

@@ -5,13 +5,11 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.known_hosts import (
+    is_without_names,
     known_hosts_lines,
-    write_known_hosts,
 )
 
 
@@ -30,18 +28,18 @@ def test_what_is_no_key_gets_no_line(key):
     assert known_hosts_lines("192.0.2.7", 22, [key, "ssh-rsa BBBB"]) == ["192.0.2.7 ssh-rsa BBBB"]
 
 
-def test_a_file_is_replaced_as_a_whole_and_only_when_it_changes(tmp_path):
-    path = tmp_path / "known_hosts"
-    write_known_hosts(str(path), "one\n")
-    first = path.stat().st_ino
-    write_known_hosts(str(path), "one\n")
-    assert path.stat().st_ino == first
-    write_known_hosts(str(path), "two\n")
-    assert (path.read_text("utf-8"), path.stat().st_ino == first) == ("two\n", False)
-    assert os.listdir(tmp_path) == ["known_hosts"]
-
-
-def test_a_folder_that_is_not_there_is_an_error_and_leaves_nothing(tmp_path):
-    with pytest.raises(OSError, match="No such file"):
-        write_known_hosts(str(tmp_path / "away" / "known_hosts"), "one\n")
-    assert os.listdir(tmp_path) == []
+@pytest.mark.parametrize(
+    ("text", "ours"),
+    [
+        ("", True),
+        ("192.0.2.7 ssh-ed25519 AAAA\n[2001:db8::7]:2222 ssh-rsa BBBB\n", True),
+        ("192.0.2.7 ssh-ed25519 AAAA\ngit.example ssh-rsa BBBB\n", False),
+        ("|1|abc=|def= ssh-ed25519 AAAA\n", False),
+        ("# mine\n192.0.2.7 ssh-ed25519 AAAA\n", False),
+        ("192.0.2.7,git ssh-ed25519 AAAA\n", False),
+        ("Host work\n  User me\n", False),
+    ],
+)
+def test_a_file_without_a_mark_is_ours_only_if_it_knows_addresses_alone(text, ours):
+    assert is_without_names(text, "cache/known_hosts") is ours
+    assert not is_without_names(text, "me/.ssh/known_hosts")

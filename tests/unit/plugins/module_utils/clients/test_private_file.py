@@ -24,6 +24,18 @@ def test_the_file_is_private_and_whole(tmp_path):
     assert os.listdir(tmp_path) == ["data.json"]
 
 
+def test_what_is_no_file_is_not_replaced(tmp_path):
+    """As root, renaming a file onto /dev/null would take it from everybody."""
+    pipe, null = tmp_path / "pipe", tmp_path / "null"
+    os.mkfifo(pipe)
+    null.symlink_to("/dev/null")
+    for path in (pipe, null, tmp_path):
+        with pytest.raises(ConfigError, match="is not a regular file: name another one"):
+            write_private(str(path), "new")
+    assert stat.S_ISFIFO(os.stat(pipe).st_mode) and null.is_symlink()
+    assert sorted(os.listdir(tmp_path)) == ["null", "pipe"]
+
+
 def test_a_failure_leaves_the_old_file_and_says_why(tmp_path, monkeypatch):
     path = tmp_path / "data.json"
     path.write_text("old")

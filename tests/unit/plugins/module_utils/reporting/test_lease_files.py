@@ -9,6 +9,7 @@ import os
 import shlex
 import stat
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -87,13 +88,32 @@ def test_a_file_of_somebody_else_is_left_alone(files: LeaseFiles) -> None:
     mine = Path(str(files.ssh_config))
     mine.write_text("Host work\n  User me\n")
     for rows in ([row()], None):
-        with pytest.raises(ConfigError, match="was not written for this lease, so it is not changed"):
+        with pytest.raises(ConfigError, match="somebody else has written this file"):
             bring(files, "web", rows)
     assert mine.read_text() == "Host work\n  User me\n"
     mine.unlink()
     bring(files, "web", [row()])
-    with pytest.raises(ConfigError, match="was not written for this lease"):
+    with pytest.raises(ConfigError, match="for lease other"):
         bring(files, "other", [row()])
+
+
+def test_an_empty_file_is_no_file_of_somebody_else(files: LeaseFiles) -> None:
+    """As ``mktemp`` makes it."""
+    mine = Path(str(files.known_hosts))
+    mine.touch()
+    assert not bring(files, "web", None) and mine.exists()
+    assert bring(files, "web", [row()]) and mine.read_text() != ""
+
+
+def test_a_device_or_pipe_is_neither_replaced_nor_waited_for(files: LeaseFiles, tmp_path: Path) -> None:
+    pipe, null = tmp_path / "pipe", tmp_path / "null"
+    os.mkfifo(pipe)
+    null.symlink_to("/dev/null")
+    for path in (pipe, null):
+        for rows in ([row()], None):
+            with pytest.raises(ConfigError, match="is not a regular file: name another one"):
+                bring(replace(files, known_hosts=str(path)), "web", rows)
+    assert pipe.is_fifo() and null.is_symlink()
 
 
 def test_hostile_records_write_no_line_of_their_own(files: LeaseFiles) -> None:

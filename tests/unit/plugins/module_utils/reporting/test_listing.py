@@ -6,14 +6,10 @@
 from __future__ import annotations
 
 import threading
-from pathlib import Path
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.clients.known_hosts import (
-    known_hosts_lines,
-    write_known_hosts,
-)
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.known_hosts import known_hosts_lines
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.types import (
     NodepoolConfig,
     Provider,
@@ -77,14 +73,3 @@ def test_known_hosts_lines() -> None:
     assert known_hosts_lines("", 22, ["a b"]) == []
     assert known_hosts_lines("192.0.2.1", 22, ["", "a", "a b\nevil c"]) == []
     assert known_hosts_lines("1.1.1.1 k\n2.2.2.2", 22, ["a b"]) == []
-
-
-def test_known_hosts_file_is_written_only_on_change(tmp_path: Path) -> None:
-    path = tmp_path / "known_hosts"
-    write_known_hosts(str(path), "one\n")
-    first = path.stat()
-    write_known_hosts(str(path), "one\n")
-    assert path.stat().st_ino == first.st_ino
-    write_known_hosts(str(path), "two\n")
-    assert path.read_text() == "two\n"
-    assert [item.name for item in tmp_path.iterdir()] == ["known_hosts"]

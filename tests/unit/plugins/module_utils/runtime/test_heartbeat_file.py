@@ -81,3 +81,11 @@ def test_whoever_has_a_stop_beats_with_it(tmp_path):
         stop.beat(SERVING)
         assert read(file)["state"] == "serving"
     assert read(file)["state"] == "ended"
+
+
+def test_a_device_is_not_replaced(tmp_path):
+    null = tmp_path / "null"
+    null.symlink_to("/dev/null")
+    with Heartbeat(str(null)) as heartbeat:
+        heartbeat.beat(SERVING)
+    assert null.is_symlink() and [path.name for path in tmp_path.iterdir()] == ["null"]
