@@ -36,6 +36,9 @@ took nine minutes for a hundred, and each further delete waits behind the first.
 STUCK_AFTER = 3
 """Number of refused or ineffective deletes after which a removal is stuck: it is reported, and tried by force."""
 LONGEST_PAUSE = 300.0
+DENIED = "the cloud answers the delete with 404 (it knows no such server), but its list shows it"
+"""A list that shows the server is believed more than the 404: nova lists servers that its API has lost the mapping of,
+and what stands before nova answers paths that it does not know so. A later list shows whether it is gone."""
 FRESH = 15.0
 """Seconds after its first accepted delete for which a server that seemed stuck is watched like any other."""
 PATIENCE = 660.0
@@ -360,12 +363,12 @@ class Removals:
                 removal.no_force = True
             elif error is not None:
                 self._failed(removal, error)
-            elif not existed:
+            elif not existed and server_id not in removal.actor.view.servers:
                 removal.server_id = None
             else:
                 removal.asked_at = self._context.now()
                 removal.asks += 1
-                removal.heard, removal.locked, removal.trouble = True, False, ""
+                removal.heard, removal.locked, removal.trouble = True, False, "" if existed else DENIED
                 removal.news = True
 
         removal.busy = True

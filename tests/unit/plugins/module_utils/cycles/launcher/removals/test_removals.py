@@ -10,7 +10,11 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudConflict, CloudUnavailable
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
+    CloudConflict,
+    CloudNotFound,
+    CloudUnavailable,
+)
 from tests.support.virtual_cloud import Fate, Machine, Timing
 from tests.support.world import Habit, World, one_provider
 
@@ -34,6 +38,33 @@ def kinds(cycle: Any) -> Counter[str]:
 
 def stuck(cycle: Any) -> list[dict[str, Any]]:
     return list(cycle.launcher._launcher_pass._removals.stuck()) if cycle.launcher else []
+
+
+def test_a_server_that_the_cloud_denies_and_lists_is_not_gone():
+    """nova lists servers whose mapping to a cell is lost, and answers every call about one of them with 404."""
+    with World(one_provider(), quota={"east": {"instances": 1}}) as world:
+        fault = world.fault("east", DELETE, error=lambda: CloudNotFound("Instance could not be found.", status=404))
+        cycle, _unused = serve(world)
+        assert world.run(300, until=lambda: bool(stuck(cycle)))
+        (node,), (entry,) = world.nodes(), stuck(cycle)
+        assert (entry["server"], entry["node"]) == (node.external_id, node.id)
+        assert "404" in entry["answer"] and "its list shows it" in entry["answer"]
+        assert list(world.clouds["east"].machines) == [node.external_id]
+        fault.left = 0
+        assert world.run(600, until=lambda: not world.nodes() and not stuck(cycle))
+        assert not world.clouds["east"].machines and world.store.own.children("stuck") == []
+
+
+def test_a_server_that_somebody_has_deleted_since_the_last_list_costs_one_call():
+    with World(one_provider()) as world:
+        cycle = world.start()
+        request = world.request("small")
+        assert world.run(120, until=lambda: request in world.fulfilled)
+        taken = world.take(request)
+        world.clouds["east"].machines.clear()
+        world.give_back(taken)
+        assert world.run(60, until=lambda: not world.nodes())
+        assert kinds(cycle)[DELETE] == 1 and stuck(cycle) == []
 
 
 def test_a_server_that_stays_is_reported_and_tried_ever_more_rarely():
