@@ -132,6 +132,37 @@ def test_a_forge_that_refuses_gives_the_node_back(ci: Pool, forge: Any) -> None:
     options = {**settings(ci, forge, "exit 0"), "RUNNER_SCOPE": "repos/ci/unknown"}
     code, out = ci.run(PROGRAM, "github", env=options)
     assert code != 0 and "404" in out and ci.leases() == []
+    assert 'did not register a runner: {"message": "Not Found"}' in out, "what the forge says is the reason"
+
+
+@pytest.mark.parametrize("kind", ["github", "forgejo"])
+def test_blanks_and_slashes_around_values_do_not_matter(kind: str, ci: Pool, forge: Any) -> None:
+    options = settings(ci, forge, "exit 0")
+    changed = {"RUNNER_API": f"{options['RUNNER_API']}/", "RUNNER_SCOPE": "/repos/ci/web/"}
+    changed["RUNNER_LABELS"] = " debian-12, large"
+    (ci.folder / "token").write_text(f"{TOKEN} \r\n")
+    code, out = ci.run(PROGRAM, kind, env={**options, **changed})
+    assert code == 0, out
+    (made,) = forge.made
+    assert kind != "github" or made["labels"] == ["debian-12", "large"]
+    assert ci.leases() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("RUNNER_API", "", "RUNNER_API: set it"),
+        ("RUNNER_LABELS", "", "RUNNER_LABELS: set it"),
+        ("NODEPOOL_LABEL", "", "NODEPOOL_LABEL: set it"),
+        ("RUNNER_TOKEN_FILE", "/nowhere/token", "RUNNER_TOKEN_FILE: /nowhere/token cannot be read, or is empty"),
+    ],
+)
+def test_what_is_not_set_is_told_before_a_node_is_leased(
+    name: str, value: str, told: str, ci: Pool, forge: Any
+) -> None:
+    code, out = ci.run(PROGRAM, "github", env={**settings(ci, forge, "exit 0"), name: value})
+    assert code == 2 and told in out, out
+    assert ci.site.cloud.calls("POST /servers") == []
 
 
 def test_a_stopped_service_gives_the_node_back(ci: Pool, forge: Any) -> None:
