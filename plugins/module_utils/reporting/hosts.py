@@ -26,6 +26,9 @@ RESERVED_GROUPS = frozenset({"all", "ungrouped"})
 RESERVED_NAMES = RESERVED_GROUPS | {"localhost", "127.0.0.1", "::1"}
 """Names that no node gets: a play for the controller or for all hosts must not reach a server of that name."""
 
+MOST_ROUNDS = 3
+"""How often ids are added to names: whoever names servers may give one the name of another with its id."""
+
 RECORD_KEYS = (
     "state",
     "request",
@@ -165,10 +168,13 @@ def hosts(
         groups = [f"{key}_{row[key]}" for key in GROUPS if row.get(key)]
         groups += groups_of(row["metadata"]) if metadata_groups else []
         found.append(Host(_harmless(name_of(variables) or str(usual)), groups, variables))
-    taken = Counter(host.name for host in found)
-    for host in found:
-        if taken[host.name] > 1 or host.name in RESERVED_NAMES:
+    for _round in range(MOST_ROUNDS):
+        taken = Counter(host.name for host in found)
+        unclear = [host for host in found if taken[host.name] > 1 or host.name in RESERVED_NAMES]
+        for host in unclear:
             host.name = _harmless(f"{host.name}_{host.variables['nodepool']['server_id']}")
+        if not unclear:
+            break
     return found
 
 

@@ -186,6 +186,12 @@ def test_names_are_unique() -> None:
     assert [host.name for host in hosts(twins, Selection())] == ["np0000000007_a", "np0000000007_b", "np0000000008"]
 
 
+def test_no_server_becomes_one_host_with_another_by_the_name_that_this_gets() -> None:
+    rows = [row(server_id=one, name=name) for one, name in (("a", "web_b"), ("b", "web"), ("c", "web"))]
+    found = hosts(rows, Selection(), hostname="name")
+    assert sorted(host.name for host in found) == ["web_b_a", "web_b_b", "web_c"]
+
+
 @pytest.mark.parametrize(
     ("selection", "kept"),
     [
