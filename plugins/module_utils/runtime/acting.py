@@ -26,7 +26,7 @@ from ..launching.node_changes import ABSENT, HELD, RELEASED, NodeWish
 from ..model.config.types import NodepoolConfig
 from ..model.errors import ConfigError, PartlyFailed
 from ..model.lease import node_expiry
-from ..model.node import Node
+from ..model.node import LONGEST_HOLD, Node
 from ..model.resources import ORDER
 from ..reporting.info.fields import refuse_unknown
 from ..reporting.info.names import LAUNCHERS, known_names
@@ -133,8 +133,9 @@ def _node_problems(params: dict[str, Any]) -> Iterator[str]:
     held = [name for name in _HOLD_OPTIONS if params[name] is not None]
     if held and params["state"] != HELD:
         yield f"{', '.join(held)} cannot be combined with state={params['state']}: they belong to state={HELD}"
-    if (params["hold_expiration"] or 0) < 0:
-        yield f"hold_expiration is {params['hold_expiration']}: give seconds, or 0 for no limit"
+    if not 0 <= (params["hold_expiration"] or 0) <= LONGEST_HOLD:
+        most = f"{LONGEST_HOLD:.0f}"
+        yield f"hold_expiration is {params['hold_expiration']}: give seconds, {most} at most, or 0 for no limit"
     if params["timeout"] < 0:
         yield f"timeout is {params['timeout']}: give seconds, 0 or more"
 

@@ -17,6 +17,7 @@ from ..clients.login_key import public_line
 from ..cycles.leases.run import LeaseTurn, run_lease
 from ..model.lease import LeaseSpec
 from ..model.lease_until import seconds_until
+from ..model.node import LONGEST_HOLD
 from ..reporting.lease_files import LeaseFiles, bring
 from ..reporting.lease_result import outcome_result, progress_line
 from .arguments import CONFIG_ARGUMENTS, PROGRESS_ARGUMENTS, options_of
@@ -62,10 +63,12 @@ def _user() -> str:
 def lease(module: AnsibleModule) -> dict[str, Any]:
     """Bring a lease to the wanted state."""
     params = module.params
-    expires = seconds_until(params["until"], time.time()) if params["until"] is not None else params["expires"]
+    wished = seconds_until(params["until"], time.time()) if params["until"] is not None else params["expires"]
+    # A hold of 126 years has no end that anybody sees, and a longer one is read as a mistake.
+    expires, patience = (min(seconds, int(LONGEST_HOLD)) for seconds in (wished, max(params["timeout"], wished)))
     spec = LeaseSpec(
         labels=tuple(params["labels"] or ()),
-        patience=max(params["timeout"], expires),
+        patience=patience,
         expires=expires,
         ends_at_time=params["until"] is not None,
         owner=_user() if params["owner"] is None else params["owner"],

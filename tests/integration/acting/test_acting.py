@@ -136,6 +136,10 @@ def test_where_there_is_no_tree_one_line_says_so(module, site, zk_client):
 def test_a_hold_and_its_end_in_nodepools_own_fields(full, zk_client):
     known = document(zk_client, f"{NODES}/{READY}")
     put(zk_client, f"{NODES}/{READY}", json.dumps({**known, "theirs": [1]}).encode())
+    for wrong in (-1, 10**12, 10**25):
+        assert (
+            "give seconds, 4000000000 at most" in full.run("node", id=READY, state="held", hold_expiration=wrong)["msg"]
+        )
     held = full.run("node", id=READY, state="held", comment="look", hold_job="t p j r", hold_expiration=9000)
     assert "ends the hold after 7200 s" in str(held["warnings"])
     stored = document(zk_client, f"{NODES}/{READY}")

@@ -226,3 +226,16 @@ def _family(pid: int) -> list[int]:
 
     parent = psutil.Process(pid)
     return [child.pid for child in parent.children(recursive=True)] + [pid]
+
+
+def test_a_lease_for_ever_can_be_read_again_extended_and_released(site: Site) -> None:
+    """A number that no document can hold was stored, and nobody could read or release the lease any more."""
+    site.launcher.work()
+    held = site.request(labels=["small"], expires=10**25).result
+    (node,) = held["nodes"]
+    assert site.launcher.documents("nodes")[node["id"]]["hold_expiration"] == 4_000_000_000
+    assert not site.request(labels=["small"], expires=10**12).result["changed"]
+    for more in ({"expires": 10**25}, {"until": "9999-12-31 23:59"}, {"expires": 60}):
+        assert site.request(state="extended", **more).result["complete"], more
+    assert site.request(name="patient", labels=["small"], timeout=10**25).result["complete"]
+    assert not any(site.request(name=name, state="absent").result.get("failed") for name in ("web", "patient"))
