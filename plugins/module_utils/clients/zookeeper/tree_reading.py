@@ -205,17 +205,24 @@ def read_tree(
     return reading
 
 
+def place_of(settings: ZooKeeperSettings) -> str:
+    """Return where the tree is, for people: ``chroot /ci of zk1:2181``."""
+    hosts, chroot = ", ".join(connect_errors.host_names(settings)), settings.servers[0].chroot
+    return f"chroot {chroot} of {hosts}" if chroot else hosts
+
+
 def _refuse_nothing(session: Session, settings: ZooKeeperSettings) -> None:
     """Check that the chroot and the tree exist.
 
     :raises StoreError: there is no tree.
     """
     hosts, chroot = ", ".join(connect_errors.host_names(settings)), settings.servers[0].chroot
-    where = f"chroot {chroot} of {hosts}" if chroot else hosts
     if session.read("") is None:
         raise StoreError(
             f"ZooKeeper at {hosts} has no chroot {chroot}: correct chroot in zookeeper-servers, or start a"
             f" launcher, which creates it"
         )
     if session.read(paths.ROOT) is None:
-        raise StoreError(f"the tree is empty: there is no {paths.ROOT} in {where}; no launcher or builder has run yet")
+        raise StoreError(
+            f"the tree is empty: there is no {paths.ROOT} in {place_of(settings)}; no launcher or builder has run yet"
+        )

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...clients.zookeeper.tree_reading import TreeReading
+from ...clients.zookeeper.link import paths
+from ...clients.zookeeper.tree_reading import TreeReading, place_of
 from ...launching.call_shares import flaps
 from ...launching.harvest import MANY, Harvest
 from ...model.config.types import NodepoolConfig
@@ -32,6 +33,7 @@ MISSED_AFTER, MISSED_FOR = 1800.0, 86400.0
 BY_COMMAND = "repeat its lease or release with --launch, or start a launcher"
 _AT_REST = (NodeState.READY, NodeState.HOLD, NodeState.IN_USE)
 _GATE_SAYS = {REJECTED: "is rejected", INCONCLUSIVE: "is not decided", FLAKY: "passed after a failure"}
+_OF_EVERY_SITE = (paths.NODES, paths.REQUESTS, paths.IMAGES, PROVIDERS)
 Rows = Sequence[Mapping[str, Any]]
 
 
@@ -60,6 +62,7 @@ def attention(
     """
     rows = [
         *_of_files(reading, file_problems),
+        *_of_nothing(reading, config),
         *_of_clocks(reading),
         *_of_metrics(reading),
         *_of_providers(reading, now, rows_of.providers, rows_of.requests, undeletable(leak_rows(reading, now))),
@@ -80,6 +83,16 @@ def _of_files(reading: TreeReading, file_problems: Sequence[str]) -> Iterator[di
     if not set(file_problems) <= {problem for host in unused for problem in host.problems}:
         told = f"the configuration of this view cannot be used: {'; '.join(file_problems)}; it uses the previous one"
         yield row_about("configuration", "configuration", told)
+
+
+def _of_nothing(reading: TreeReading, config: NodepoolConfig | None) -> Iterator[dict[str, Any]]:
+    """Yield a row if nobody has ever written where the configuration leads: launchers may work well elsewhere."""
+    written = reading.has_launcher or any(reading.names(root) for root in _OF_EVERY_SITE)
+    if config is None or not config.providers or written:
+        return
+    nothing = f"there is no node, request, image or launcher in {place_of(config.zookeeper)}"
+    told = f"{nothing}: correct chroot in zookeeper-servers, unless no launcher or builder has run yet"
+    yield row_about("configuration", "configuration", f"{config.path}: {told}")
 
 
 def _of_clocks(reading: TreeReading) -> Iterator[dict[str, Any]]:

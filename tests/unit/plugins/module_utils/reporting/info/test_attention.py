@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +125,21 @@ def test_the_files_of_the_service_itself_are_told_unless_a_cycle_tells_the_same(
 
 def test_nothing_is_wrong_with_an_empty_tree():
     assert attention(reading_of({}), NOW, RowsOf()) == []
+
+
+def test_a_wrong_chroot_is_told_before_launchers_that_are_missed():
+    """Launchers may work well at another chroot."""
+    text = busy_tree.config().replace("host: 127.0.0.1", "host: zk1, chroot: /ci")
+    documents: dict[str, Any] = {}
+    config = parse_config(text, path="/etc/nodepool/nodepool.yaml")
+    rows = WebCase(documents, config=config).get("/").text
+    first, second = re.findall(r'<span class="told">(.*?)<', rows, re.DOTALL)[:2]
+    assert unescape(first).strip() == (
+        "/etc/nodepool/nodepool.yaml: there is no node, request, image or launcher in chroot /ci of zk1:2281: correct"
+        " chroot in zookeeper-servers, unless no launcher or builder has run yet"
+    )
+    assert second.strip() == "no launcher serves this provider"
+    assert "there is no node, request" not in WebCase(busy_tree.documents(NOW), config=config).get("/").text
 
 
 def test_requests_are_told_by_cause_and_not_one_by_one():

@@ -125,7 +125,7 @@ def test_large_figures_are_whole_numbers():
 
 def test_a_title_with_counts_says_that_there_is_nothing():
     shown = lines(reading=reading_of({}))
-    assert shown[0] == "ATTENTION 3"
+    assert shown[0] == "ATTENTION 4"
     assert shown[shown.index("PROVIDERS (# ours, - others)") :] == [
         "PROVIDERS (# ours, - others)",
         "  west: no launcher",
