@@ -35,7 +35,9 @@ def twice = { outer ->
     }
     step.sh(script: "nodepoolctl ssh ${outer.name} true")
 }
-step.call([labels: ['debian-12'], expires: 600]) { lease ->
+step.metaClass.error = { String message -> throw new RuntimeException(message) }
+def labels = args[1] == 'text' ? "${'debian'}-12" : args[1] == 'none' ? null : ['debian-12']
+step.call([labels: labels, expires: 600]) { lease ->
     println 'NODES ' + lease.nodes.size() + ' ' + lease.name
     if (args[1] == 'fails') { throw new RuntimeException('the tests failed') }
     if (args[1] == 'twice') { twice(lease) }
@@ -46,7 +48,7 @@ step.call([labels: ['debian-12'], expires: 600]) { lease ->
 
 
 @pytest.mark.skipif(GROOVY is None, reason="needs groovy (Debian package groovy, the version that Jenkins has)")
-@pytest.mark.parametrize("how", ["works", "fails", "twice"])
+@pytest.mark.parametrize("how", ["works", "fails", "twice", "text"])
 def test_the_step_gives_the_nodes_back_whatever_happens(how, ci: Pool) -> None:
     harness = ci.folder / "harness.groovy"
     harness.write_text(HARNESS)
@@ -56,6 +58,15 @@ def test_the_step_gives_the_nodes_back_whatever_happens(how, ci: Pool) -> None:
     assert (code == 0, "WORKED" in out, "the tests failed" in out) == (works, works, not works)
     assert ("OTHERS true" in out) == (how == "twice"), "two calls of one build share no node"
     assert ci.leases() == []
+
+
+@pytest.mark.skipif(GROOVY is None, reason="needs groovy (Debian package groovy, the version that Jenkins has)")
+def test_a_step_without_labels_says_so_and_asks_for_nothing(ci: Pool) -> None:
+    harness = ci.folder / "harness.groovy"
+    harness.write_text(HARNESS)
+    code, out = ci.run(str(GROOVY), harness, JENKINS / "vars" / "withNodepool.groovy", "none")
+    assert code != 0 and "withNodepool needs labels, such as labels: ['debian-12']" in out, out
+    assert "nodepoolctl" not in out and ci.empty()
 
 
 @pytest.mark.skipif(GROOVY is None, reason="needs groovy (Debian package groovy, the version that Jenkins has)")
@@ -80,6 +91,14 @@ def agent(ci: Pool, **options):
     jar.write_bytes(b"jar")
     surroundings = {"JENKINS_AGENT_JAR": str(jar), "JENKINS_AGENT_COMMAND": "cat agent.jar; exec cat"}
     return ci.popen(JENKINS / "nodepool-agent", "große web/1", "debian-12", env=surroundings, **options)
+
+
+def test_an_agent_without_its_program_or_label_leases_nothing(ci: Pool) -> None:
+    code, out = ci.run(JENKINS / "nodepool-agent", "web", "debian-12", env={"JENKINS_AGENT_JAR": "/nowhere/agent.jar"})
+    assert code == 2 and "/nowhere/agent.jar cannot be read: set JENKINS_AGENT_JAR" in out, out
+    code, out = ci.run(JENKINS / "nodepool-agent", "web")
+    assert (code, out) == (2, "usage: nodepool-agent NODE_NAME LABEL\n")
+    assert ci.site.cloud.calls("POST /servers") == []
 
 
 def test_an_agent_talks_over_ssh_and_its_node_goes_back(ci: Pool) -> None:

@@ -9,17 +9,22 @@
  *     echo lease.nodes[0].address
  *   }
  *
- * Options: labels (needed), name (a new one for each call), expires (7200) and timeout (900), both in seconds.
+ * Options: labels (needed; one or a list), name (a new one for each call), expires (7200) and timeout (900), both in seconds.
  * Two calls with one name share their nodes.
  */
 def call(Map options, Closure body) {
+    // A text has characters where a list has labels, also one that Groovy makes with a variable in it.
+    def wanted = options.labels instanceof CharSequence ? [options.labels] : options.labels
+    if (!wanted) {
+        error("withNodepool needs labels, such as labels: ['debian-12']")
+    }
     String name = options.name ?: leaseName("${env.BUILD_TAG}")
     int expires = (options.expires ?: 7200) as int
     int timeout = (options.timeout ?: 900) as int
-    String labels = options.labels.collect { label -> quoted(label as String) }.join(' ')
+    String labels = wanted.collect { label -> quoted(label as String) }.join(' ')
     try {
         String answer = sh(
-            label: "Lease ${options.labels.join(', ')}",
+            label: "Lease ${wanted.join(', ')}",
             returnStdout: true,
             script: "nodepoolctl lease -o json --expires ${expires} --timeout ${timeout} -- ${quoted(name)} ${labels}"
         )
