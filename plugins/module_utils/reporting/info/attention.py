@@ -15,7 +15,7 @@ from ...launching.call_shares import flaps
 from ...launching.harvest import MANY, Harvest
 from ...model.config.types import NodepoolConfig
 from ...model.gate import FLAKY, INCONCLUSIVE, REJECTED
-from ...model.lines import amount, failed, in_a_row, joined, part_of, span, word_for
+from ...model.lines import amount, failed, few, in_a_row, joined, part_of, span, word_for
 from ...model.node import NodeState
 from ...model.owner import CLOUD
 from ...model.request import RequestState
@@ -30,6 +30,8 @@ from .usage_budgets import WHEN
 
 MISSED_AFTER, MISSED_FOR = 1800.0, 86400.0
 """Seconds without another launcher after which it is missed, and for which, as in the alert ``NodepoolNoStandby``."""
+MOST_LACKING = 3
+"""Most labels without their ready nodes that have a row each; more share one: often a single cloud is the cause."""
 BY_COMMAND = "repeat its lease or release with --launch, or start a launcher"
 _AT_REST = (NodeState.READY, NodeState.HOLD, NodeState.IN_USE)
 _GATE_SAYS = {REJECTED: "is rejected", INCONCLUSIVE: "is not decided", FLAKY: "passed after a failure"}
@@ -186,14 +188,26 @@ def _wasted(reading: TreeReading, providers: Rows, now: float) -> Iterator[dict[
 def _of_labels(labels: Rows, providers: Rows) -> Iterator[dict[str, Any]]:
     """Yield the labels without a pool, if any launcher works at all, and those without their ready nodes."""
     at_work = any(row["acting"] or row["acted_for_by"] for row in providers)
+    lacking = []
     for row in labels:
-        name, missing = row["label"], row["min_ready_missing"]
         if at_work and not row["pools"] and (row["configured"] or row["wanted"]):
             asked = f"; {amount(row['requests'], 'request')} for it" if row["requests"] else ""
-            yield row_about("label-unserved", name, f"no registered pool offers this label{asked}", subject=name)
-        elif missing:
-            told = f"{part_of(missing, row['min_ready'], 'ready node')} missing"
-            yield row_about("min-ready", name, told, count=missing, subject=name)
+            told = f"no registered pool offers this label{asked}"
+            yield row_about("label-unserved", row["label"], told, subject=row["label"])
+        elif row["min_ready_missing"]:
+            lacking.append(row)
+    for together in [lacking] if len(lacking) > MOST_LACKING else [[row] for row in lacking]:
+        yield _missing(together)
+
+
+def _missing(labels: Rows) -> dict[str, Any]:
+    """Return a row about the ready nodes that labels miss, together."""
+    missing, wanted = (sum(row[key] for row in labels) for key in ("min_ready_missing", "min_ready"))
+    names = [row["label"] for row in labels]
+    told = f"{part_of(missing, wanted, 'ready node')} missing"
+    if len(names) == 1:
+        return row_about("min-ready", names[0], told, count=missing, subject=names[0])
+    return row_about("min-ready", amount(len(names), "label"), f"{told}: {few(names, 'label')}", count=missing)
 
 
 def _of_budgets(budgets: Rows) -> Iterator[dict[str, Any]]:

@@ -76,7 +76,7 @@ def _provider_place(row: Mapping[str, Any]) -> str:
 _PLACES: Mapping[str, Place] = {
     **dict.fromkeys(("clock", "configuration", "metrics"), lambda row: ""),
     "label-unserved": lambda row: f"?q={quoted(row['subject'])}",
-    "min-ready": lambda row: f"?q={quoted(row['subject'])}",
+    "min-ready": lambda row: f"?q={quoted(row['subject'])}" if row["subject"] else "#h-labels",
     "requests-failed": lambda row: f"requests?state={RequestState.FAILED}",
     "requests-wait": lambda row: f"requests?state={RequestState.REQUESTED}",
     "stuck": lambda row: "#leaks",

@@ -20,7 +20,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.re
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.request_troubles import LONG_WAIT
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.status import MOST_ROWS, status_lines
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.page.overview import overview
-from ansible_collections.stackci.nodepool.plugins.module_utils.web.page.troubles import anchor
+from ansible_collections.stackci.nodepool.plugins.module_utils.web.page.troubles import anchor, troubles
 from tests.support import busy_tree
 from tests.support.tree_reading import NOW, reading_of
 from tests.support.web_case import WebCase
@@ -101,6 +101,21 @@ def test_a_label_that_no_pool_offers_is_told_once_a_launcher_works():
         "label-unserved",
         "no registered pool offers this label; 1 request for it",
     )
+
+
+def test_ready_nodes_that_many_labels_miss_are_one_row():
+    """A cloud that is down takes the ready nodes of all its labels; a row for each would push other troubles away."""
+    config = parse_config(busy_tree.config().replace("min-ready: 0", "min-ready: 2"))
+    documents = {path: one for path, one in busy_tree.documents(NOW).items() if "/nodes/" not in path}
+    reading = reading_of(documents, busy_tree.locks())
+    labels = label_rows(config, reading, NOW)
+    (row,) = [row for row in attention(reading, NOW, RowsOf(labels=labels)) if row["cause"] == "min-ready"]
+    assert row["where"] == "6 labels" and row["count"] == 12 and row["subject"] == ""
+    told = "12 of 12 ready nodes are missing: centos-stream-10, debian-12, debian-12-arm64 and 3 other labels"
+    assert row["text"] == told
+    assert troubles([row])[0]["href"] == "#h-labels"
+    few = [row for row in attention(reading, NOW, RowsOf(labels=labels[:3])) if row["cause"] == "min-ready"]
+    assert [row["where"] for row in few] == [row["label"] for row in labels[:3]]
 
 
 def test_an_image_without_an_upload_is_trouble():
