@@ -35,7 +35,7 @@ Key = tuple[str, ...]
 
 def day_of(at: float) -> str:
     """Return the day (UTC) of a UNIX time, as ``2026-11-25``."""
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d")
+    return datetime.fromtimestamp(at, UTC).date().isoformat()
 
 
 def start_of(day: str) -> float:

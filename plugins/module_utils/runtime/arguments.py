@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any, TypeVar
@@ -58,6 +59,7 @@ AT_LEAST: dict[str, tuple[float, str]] = {
     "duration": (0, "give the seconds to run, 0 or more"),
     "first_build_room": (0, "give MiB, 0 or more"),
     "uploads_per_provider": (1, "give 1 or more"),
+    "older_than": (-math.inf, "give seconds"),
     "spare_ssh_after": (0, "give seconds, or 0 to never test spare nodes again"),
 }
 MORE_THAN_ZERO = {"api_timeout": "seconds", "hook_timeout": "seconds", "weight": "a number"}
@@ -79,6 +81,9 @@ def load_with_problems(module: AnsibleModule, *, former: bool = True) -> tuple[N
 
     :raises ConfigError: as *load* does.
     """
+    wrong = list(_out_of_range(module.params))
+    if wrong:
+        raise ConfigError(wrong)
     options = ConfigOptions(**{name: module.params[name] for name in TREE_ARGUMENTS})
     config, problems = read_by_hand(options, check=not former)
     for warning in config.warnings:

@@ -20,6 +20,7 @@ from .looking import VIEW_ARGUMENTS, read_tree, tree_result
 
 PLURALS = {name: f"{name}s" for name in FIELDS}
 """Field of the usage → option that chooses some of its values."""
+MOST_DAYS = 36_500
 USAGE_INFO_ARGUMENTS: dict[str, Any] = {
     **VIEW_ARGUMENTS,
     "days": {"type": "int", "default": 7},
@@ -33,8 +34,8 @@ USAGE_INFO_ARGUMENTS: dict[str, Any] = {
 def usage_info(module: AnsibleModule) -> dict[str, Any]:
     """Return the usage of a period, grouped as the options say."""
     config, params, now = load(module), module.params, time.time()
-    if params["days"] < 1:
-        raise ConfigError([f"days: {params['days']} is less than 1"])
+    if not 1 <= params["days"] <= MOST_DAYS:
+        raise ConfigError([f"days is {params['days']}: give a number from 1 to {MOST_DAYS}"])
     first, last = _period(now, params)
     reading = read_tree(module, config, (*ROOTS, *LAUNCHERS), locks=(), moves=MOVES)
     used = usage_by_day(reading, now)

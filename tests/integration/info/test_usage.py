@@ -107,8 +107,21 @@ def test_the_usage_is_what_nova_has_counted_although_launchers_are_killed(site: 
 def test_what_cannot_be_asked_is_refused_in_a_line(site: Site) -> None:
     site.configure()
     site.run()
-    for wrong, words in (({"days": 0}, "days: 0"), ({"first": "x"}, "first, last"), ({"first": "2999-01-01"}, "after")):
+    days = "give a number from 1 to 36500"
+    for wrong, words in (
+        ({"days": 0}, f"days is 0: {days}"),
+        ({"days": 10**6}, days),
+        ({"days": 10**12}, days),
+        ({"days": 10**25}, days),
+        ({"first": "x"}, "first, last"),
+        ({"last": "0001-01-01"}, "first, last"),
+        ({"first": "2999-01-01"}, "after"),
+    ):
         refused = run_alone("usage_info", {"config": str(site.config), **wrong}, site.folder).result
         assert refused["failed"] and words in refused["msg"] and "exception" not in refused
+    for module in ("node_info", "request_info"):
+        refused = run_alone(module, {"config": str(site.config), "older_than": "nan"}, site.folder).result
+        assert refused["failed"] and "older_than is nan: give seconds" in refused["msg"]
+    assert usage(site, first="0001-01-01")["first"] == "0001-01-01"
     empty = usage(site)
     assert (empty["rows"], empty["total"]["hours"], empty["changed"]) == ([], 0.0, False)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 
@@ -49,9 +50,9 @@ class SweepOptions(ConfigOptions):
         problems = [
             f"{name} is {value:g}: give a number of 0 or more"
             for name, value in (("min_age", self.min_age), ("max_deletions", self.max_deletions), ("wait", self.wait))
-            if value < 0
+            if not (value >= 0 and math.isfinite(value))
         ]
-        if self.adopt_unmarked is not None and self.adopt_unmarked < 0:
+        if self.adopt_unmarked is not None and not self.adopt_unmarked >= 0:  # nan is neither
             problems.append(f"adopt_unmarked is {self.adopt_unmarked:g}: give an age in seconds")
         problems += [
             f"adopt_sites: {site!r} is not the id of a tree: give the 32 digits that its servers have as stackci_site"

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.launcher.leaks.sweep_options import (
@@ -35,6 +37,18 @@ def test_all_problems_are_told_at_once():
     text = str(caught.value)
     for told in ("min_age is -1", "wait is -2", "max_deletions is -3", "adopt_unmarked is -4", "'x' is not the id"):
         assert told in text
+
+
+@pytest.mark.parametrize("name", ["min_age", "wait", "adopt_unmarked"])
+def test_what_is_no_number_is_told(name):
+    """Nothing is younger than nan: what has just been made would be deleted."""
+    with pytest.raises(ConfigError, match=f"{name} is nan: give"):
+        options(**{name: math.nan}).load()
+
+
+def test_a_wait_without_an_end_is_told():
+    with pytest.raises(ConfigError, match="wait is inf: give a number"):
+        options(wait=math.inf).load()
 
 
 def test_a_provider_that_is_not_configured_is_told():
