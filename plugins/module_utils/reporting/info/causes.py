@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +16,8 @@ from ...model.owner import ACCOUNT, IMAGE, LABEL, REQUEST
 
 BAD, WARN = "bad", "warn"
 UNTOLD = "no text is stored"
+_WHOLE = re.compile(r"[\w.:/@+-]+")
+"""A name that stays one value in ``-a key=value``."""
 
 
 @dataclass(frozen=True)
@@ -211,9 +215,21 @@ def row_about(
         "code": code,
         "pools": list(pools),
         "remedy": _BY_OWNER.get((cause, owner), kind.remedy),
-        "command": shlex.join(word.format(provider=provider, subject=subject) for word in kind.command),
+        "command": shlex.join(_filled(word, provider, subject) for word in kind.command),
         "section": kind.section,
     }
+
+
+def _filled(word: str, provider: str, subject: str) -> str:
+    """Return a word of a command. Options with a name that Ansible would split, such as one with a blank, are JSON."""
+    if "=" not in word or _WHOLE.fullmatch(provider):
+        return word.format(provider=provider, subject=subject)
+    options: dict[str, str | list[str]] = {}
+    for option in word.split():
+        key, _equals, value = option.partition("=")
+        text = value.format(provider=provider, subject=subject)
+        options[key] = [text] if key == "providers" else text
+    return json.dumps(options)
 
 
 def ends(row: Mapping[str, Any]) -> str:

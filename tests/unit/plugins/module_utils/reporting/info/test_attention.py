@@ -3,16 +3,19 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from html import unescape
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.config_file import parse_config
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.link import paths
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.attention import RowsOf, attention
-from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.causes import CAUSES
+from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.causes import CAUSES, row_about
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.image_list import image_rows
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.labels import label_rows
 from ansible_collections.stackci.nodepool.plugins.module_utils.reporting.info.providers import provider_rows
@@ -263,7 +266,21 @@ def test_a_hostile_name_stays_one_word_of_the_command():
     breaker = {f"{paths.OWN}/breakers/{name}": {"debian/small": {"until": NOW + 60, "failures": 5, "text": "no"}}}
     provider: dict[str, Any] = {f"{paths.OWN}/providers/{name}": {}}
     (row,) = (row for row in told({**breaker, **provider}) if row["cause"] == "breaker")
-    assert shlex.split(row["command"])[-1] == f"provider={name} kind=breaker"
+    assert json.loads(shlex.split(row["command"])[-1]) == {"provider": name, "kind": "breaker"}
+
+
+@pytest.mark.parametrize(
+    ("name", "freeze", "calls"),
+    [
+        ("west-1.b", "provider=west-1.b kind=freeze", "providers=west-1.b"),
+        ("west coast", {"provider": "west coast", "kind": "freeze"}, {"providers": ["west coast"]}),
+        ("a,b", {"provider": "a,b", "kind": "freeze"}, {"providers": ["a,b"]}),
+    ],
+)
+def test_a_name_that_ansible_would_split_is_given_as_json(name, freeze, calls):
+    for cause, options in (("freeze", freeze), ("flapping", calls)):
+        word = shlex.split(row_about(cause, name, "x", provider=name)["command"])[-1]
+        assert (word if isinstance(options, str) else json.loads(word)) == options
 
 
 def test_the_screen_and_the_page_have_the_same_list():
