@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import math
 import os
@@ -17,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ...clients.private_file import NO_FILE, is_no_file
 from ...clients.zookeeper.link.paths import ROOT
 from ...cycles.frame.config_source import ConfigSource
 from ...cycles.frame.config_watch import ConfigWatch
@@ -110,6 +112,8 @@ class Memory:
         """
         if self._path is None:
             return
+        if is_no_file(str(self._path)):
+            raise OSError(errno.EINVAL, NO_FILE, str(self._path))
         try:
             with tempfile.TemporaryFile(dir=self._path.parent):
                 pass

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import Any
 
@@ -118,6 +119,16 @@ def test_a_memory_that_cannot_be_read_is_none_and_a_line_says_so(tmp_path, text)
     assert Memory(str(path), said.append).read() is None
     (line,) = said
     assert line.startswith(f"state_file: {path} holds no list of what was told: what lasts is told again")
+
+
+def test_a_device_or_pipe_is_no_memory(tmp_path):
+    """It would be replaced by a file, or waited for."""
+    pipe, null = tmp_path / "pipe", tmp_path / "null"
+    os.mkfifo(pipe)
+    null.symlink_to("/dev/null")
+    for path in (pipe, null):
+        with pytest.raises(OSError, match="is not a regular file: name another one"):
+            Memory(str(path)).begin()
 
 
 def test_a_memory_that_is_not_there_is_a_first_start(tmp_path):
