@@ -30,6 +30,23 @@ def _moment(value: Any) -> str | None:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(value))
 
 
+def decided_lines(said: str, result: Mapping[str, Any]) -> list[str]:
+    """Return what a decision about a build of a disk image means: for which build, from when on, and for which nodes.
+
+    :param said: what was done, in a word.
+    """
+    verdict = result["verdict"]
+    if not verdict["state"]:
+        return [said]
+    announced = verdict["used"] and verdict["state"] != "approved"
+    when = f", from {_moment(verdict['since'])} on" if announced else ""
+    lines = [f"{said}: build {result['build_id']} of {result['image']}{when}"]
+    for what, nodes in (("ready nodes that the launcher deletes", "deleted"), ("nodes in use, which stay", "in_use")):
+        ids = [node["id"] for node in result[nodes]]
+        lines += [f"{what}: {', '.join(ids)}"] if ids else []
+    return lines
+
+
 FORMS: Mapping[str, Callable[[Any], Any]] = {
     "plain": _plain,
     "locked": lambda value: "locked" if value else "unlocked",

@@ -25,7 +25,7 @@ from .calling import call, stderr
 from .endings import DONE, SIGNALLED, Interrupted, exit_code, interruptible
 from .parser import ID, JSON, PROGRAM, SSH_FAILED, TABLE
 from .shapes import Command
-from .tables import id_lines, json_text, table_text
+from .tables import decided_lines, id_lines, json_text, table_text
 
 CLEAR = "\033[H\033[2J"
 """Cursor home, erase the screen (ECMA-48)."""
@@ -150,7 +150,8 @@ class Verb:
         elif table is not None:
             print(table_text(table, result, detail=self.options.get("detail", False)))
         else:
-            print(self.command.said[0 if result.get("changed") else 1])
+            said = self.command.said[0 if result.get("changed") else 1]
+            print("\n".join(decided_lines(said, result) if self.command.work == commands.DECIDE else [said]))
 
     def _fail(self, error: NodepoolError) -> None:
         details = failure(error)

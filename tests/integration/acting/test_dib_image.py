@@ -115,11 +115,18 @@ def test_the_playbook_and_the_command_do_the_same(act, tmp_path, zk_client):
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert f"build {NEW} of debian: revoked" in ran.stdout and "0000000002, 0000000003" in ran.stdout
     assert document(zk_client, PATH)[NEW]["reason"] == "its python is broken"
+    restored = command("nodepoolctl", "-c", "nodepool.yaml", "restore", "debian", folder=tmp_path)
+    assert restored.stdout.strip() == "restored", restored.stdout + restored.stderr
+    later = json.dumps({**variables, "image_at": "2099-12-24 18:00"})
+    ran = command("ansible-playbook", playbook, "-e", later, folder=tmp_path)
+    assert f"build {NEW} of debian: revoked from 2099-12-24 18:00:00 on; ready nodes" in " ".join(ran.stdout.split())
     for words, said in ((("restore", "debian"), "restored"), (("restore", "debian"), "nothing was decided about it")):
         told = command("nodepoolctl", "-c", "nodepool.yaml", *words, folder=tmp_path)
         assert (told.returncode, told.stdout.strip()) == (0, said), told.stdout + told.stderr
     assert document(zk_client, PATH)[NEW]["state"] == ""
     told = command("nodepoolctl", "-c", "nodepool.yaml", "revoke", "debian", "--reason", "no ssh", folder=tmp_path)
-    assert (told.returncode, told.stdout.strip()) == (0, "revoked"), told.stdout + told.stderr
+    lines = [f"revoked: build {NEW} of debian", "ready nodes that the launcher deletes: 0000000001"]
+    lines += ["nodes in use, which stay: 0000000002, 0000000003"]
+    assert (told.returncode, told.stdout.splitlines()) == (0, lines), told.stdout + told.stderr
     missing = command("ansible-playbook", playbook, "-e", "nodepool_config=nodepool.yaml", folder=tmp_path)
     assert missing.returncode != 0 and "image_name is missing: name the disk image" in missing.stdout

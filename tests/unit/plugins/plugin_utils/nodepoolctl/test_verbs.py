@@ -204,3 +204,21 @@ def test_wrong_arguments_are_status_2(capsys):
             parse(line.split())
         assert ended.value.code == 2
     assert capsys.readouterr().out == ""
+
+
+def test_a_decision_that_was_announced_says_when_it_applies_and_for_which_build(capsys):
+    verdict = {"state": "revoked", "since": 0.0, "used": True}
+    result = {
+        "changed": True,
+        "image": "debian-12",
+        "build_id": "7f31",
+        "verdict": verdict,
+        "deleted": [],
+        "in_use": [],
+    }
+    moment = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(0.0))
+    line = "revoke debian-12 --reason broken --at 18:00"
+    assert end(line, result)[0] == 0
+    assert capsys.readouterr().out == f"revoked: build 7f31 of debian-12, from {moment} on\n"
+    assert end(line, {**result, "changed": False, "verdict": {**verdict, "used": False}})[0] == 0
+    assert capsys.readouterr().out == "it was revoked already: build 7f31 of debian-12\n"
