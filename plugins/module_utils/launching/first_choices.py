@@ -50,6 +50,8 @@ _ALIASES = {"alma": "almalinux", "redhat": "rhel", "red hat": "rhel", "suse": "o
 _NO_DISK = frozenset({"iso", "aki", "ari", "ami"})
 _OTHER_MACHINES = re.compile(r"aarch64|arm64|armhf|ppc64|s390x|riscv|windows|baremetal|netboot", re.IGNORECASE)
 _USUAL_MACHINES = ("", "x86_64", "amd64")
+_OTHER_USERS = re.compile(r"coreos|microos|nocloud|ubuntu[ _-]?core", re.IGNORECASE)
+"""Variants of distributions that lack the usual user: they have another one, or take no key from the cloud."""
 _OLD_CENTOS = re.compile(r"centos\D{0,8}[678]\b", re.IGNORECASE)
 
 
@@ -162,8 +164,13 @@ def _with_user(image: Image, active: Sequence[Image], user: str) -> FirstImage:
 
 
 def distribution_of(image: Image) -> str:
-    """Return the distribution of an image by its property os_distro, or else by its name; "" when it is unknown."""
+    """Return the distribution of an image by its property os_distro, or else by its name; "" when it is unknown.
+
+    Also "" for a variant without the usual user of its distribution.
+    """
     names = {name: name for name, _user in DISTRIBUTIONS} | _ALIASES
+    if any(_OTHER_USERS.search(text) for text in (image.properties.get("os_distro", ""), image.name)):
+        return ""
     for text in (image.properties.get("os_distro", ""), image.name):
         for word, name in names.items():
             if re.search(rf"(?<![a-z]){word}(?:linux)?(?![a-z])", text.lower()):

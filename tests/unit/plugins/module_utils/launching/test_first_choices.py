@@ -91,6 +91,23 @@ def test_the_user_is_that_of_the_image_or_of_its_distribution(name: str, propert
     assert first_image([image(name, properties=properties)], user="me").user == "me"
 
 
+@pytest.mark.parametrize(
+    "unusual",
+    [
+        image("Fedora CoreOS 40"),
+        image("stable", properties={"os_distro": "fedora-coreos"}),
+        image("debian-12-nocloud-amd64"),
+        image("ubuntu-core-24"),
+        image("opensuse-microos"),
+    ],
+)
+def test_an_image_without_the_usual_user_of_its_distribution_is_only_taken_with_a_user(unusual: Image) -> None:
+    assert chosen(unusual, image("cirros", "c")) == "c"
+    with pytest.raises(ConfigError, match="name the user to log in as with -e quickstart_user=NAME"):
+        first_image([unusual], wanted=unusual.name)
+    assert first_image([unusual], wanted=unusual.name, user="core").user == "core"
+
+
 def test_a_named_image_needs_a_known_user_and_one_meaning() -> None:
     own = [image("golden", "g1"), image("golden", "g2"), image("plain", "p")]
     assert chosen(*own, wanted="g2", user="ci") == "g2"
