@@ -68,6 +68,9 @@ class Failure(Enum):
     IMAGE = "image gone"
 
 
+ENDED = frozenset({"DELETED", "SOFT_DELETED"})
+STOPPED = frozenset({"SHUTOFF", "PAUSED", "SUSPENDED", "SHELVED", "SHELVED_OFFLOADED"})
+"""Statuses that a server has only after it was ACTIVE, and that it does not leave by itself."""
 DOES_NOT_COUNT = frozenset({Failure.QUOTA, Failure.CAPACITY, Failure.API, Failure.IMAGE})
 """Failures that the launch did not cause: it is tried again when the API works or the freeze is over, or with another
 image."""
@@ -233,7 +236,7 @@ def seen(
         else:
             _wait_for_guest(launch, now)
         return None
-    if server.status in ("DELETED", "SOFT_DELETED"):
+    if server.status in ENDED or server.status in STOPPED:
         return Failure.FAULT
     return Failure.TIMEOUT if now - launch.started > rules.launch_timeout else None
 

@@ -9,12 +9,13 @@ It stores the server's addresses, collects its host keys with the scanner, and c
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 from ....clients.probing import ProbeJob, ProbeResult
 from ....clients.ssh import ScanJob, Scanner, ScanResult
 from ....clients.zookeeper.link.batch import Batch
 from ....launching import machine, record
-from ....launching.classifier import Verdict, of_no_address
+from ....launching.classifier import Verdict, of_fault, of_no_address
 from ....launching.machine import Failure
 from ....model import owner
 from ....model.bounded_text import bounded
@@ -27,7 +28,7 @@ from ....model.redaction import redacted
 from ....model.subjects import subject_of_node
 from ..context.context import Context
 from .addressing import Addressing
-from .launch_in_progress import LaunchesInProgress, LaunchInProgress
+from .launch_in_progress import LaunchesInProgress, LaunchInProgress, text_of
 from .outcomes import Outcomes
 from .proving import PATIENCE, Proving
 from .silence import HALF
@@ -36,6 +37,10 @@ SCANNED_TYPES = ("ssh", "network_cli")
 """Connection types whose host keys are collected; a node of another type only has to accept a connection."""
 CONSOLE_LINES = 30
 SHOWN_LINES = 10
+FRESH = 3.0
+"""Seconds within which a list that shows the server as ACTIVE is believed."""
+LONGEST_LOOK = 10.0
+"""Seconds to wait for nova's answer about a server that does not answer; without one, it counts as ACTIVE."""
 
 
 class Reaching:
@@ -58,6 +63,9 @@ class Reaching:
         """Launches whose servers wait for others to show the same host key; with that key and until when."""
         self._unanswered: dict[str, tuple[LaunchInProgress, float]] = {}
         """Launches whose servers do not answer yet; with when that is told."""
+        self._looked_up: dict[str, tuple[LaunchInProgress, Callable[[float], None], float]] = {}
+        """Launches whose servers do not answer while nova is asked about them; with what follows if they are ACTIVE,
+        and since when."""
         self._known: dict[str, tuple[NodepoolConfig, Provider, tuple[str, ...]]] = {}
         """Provider → the secrets of the configuration, and for which one: they are sought in all user data."""
 
@@ -117,6 +125,7 @@ class Reaching:
         self._scanner.cancel(_probe_key(node_id))
         self._waiting.pop(node_id, None)
         self._unanswered.pop(node_id, None)
+        self._looked_up.pop(node_id, None)
 
     def step(self, now: float) -> None:
         """Look again at the servers that wait for a proof, and tell who does not answer; called once per pass."""
@@ -125,6 +134,8 @@ class Reaching:
                 self._prove(ongoing, host_keys, now)
             else:
                 del self._waiting[node_id]
+        for ongoing, follow, since in list(self._looked_up.values()):
+            self._judge(ongoing, follow, since, now)
         for node_id, (ongoing, at) in list(self._unanswered.items()):
             if now >= at:
                 del self._unanswered[node_id]
@@ -134,14 +145,17 @@ class Reaching:
         """Return the seconds until one of these waits ends, or a silent server is to be told."""
         due = [until for _ongoing, _keys, until in self._waiting.values()]
         due += [at for _ongoing, at in self._unanswered.values()]
+        due += [since + LONGEST_LOOK for _ongoing, _follow, since in self._looked_up.values()]
         return min(due, default=float("inf")) - now
 
     def _tell_silence(self, ongoing: LaunchInProgress) -> None:
         node, half = ongoing.node, HALF * ongoing.boot_timeout
         address = node.interface_ip or ""
         place = f"[{address}]" if ":" in address else address
+        server = ongoing.actor.view.servers.get(ongoing.launch.server_id or "")
+        status = server.status if server is not None else "no longer listed"
         line = (
-            f"node {node.id}: server {ongoing.launch.server_id} is ACTIVE, but {place}:{node.connection_port} has not"
+            f"node {node.id}: server {ongoing.launch.server_id} is {status}, but {place}:{node.connection_port} has not"
             f" answered for {half:g} s; this attempt ends after {ongoing.boot_timeout:g} s (boot-timeout)"
         )
         self._context.account.say(Line(line, **subject_of_node(node, ongoing.launch)))
@@ -228,12 +242,48 @@ class Reaching:
             machine.reached(ongoing.launch, now)
             self._outcomes.finish(ongoing, now)
         else:
-            whose = owner.US if result.ours else owner.IMAGE
-            self._outcomes.fail(ongoing, Failure.PROBE, result.error, now, Verdict(whose))
+            text, verdict = result.error, Verdict(owner.US if result.ours else owner.IMAGE)
+
+            def not_passed(at: float) -> None:
+                self._outcomes.fail(ongoing, Failure.PROBE, text, at, verdict)
+
+            if result.ours:
+                not_passed(now)
+            else:
+                self._look_up(ongoing, not_passed, now)
 
     def _unreached(self, ongoing: LaunchInProgress, text: str) -> None:
         if self._outcomes.is_ours(ongoing):
-            self._outcomes.unreached(ongoing, text)
+            self._look_up(ongoing, lambda _at: self._outcomes.unreached(ongoing, text), self._context.now())
+
+    def _look_up(self, ongoing: LaunchInProgress, follow: Callable[[float], None], now: float) -> None:
+        """Do what follows from the silence of a server if the server is ACTIVE; else say what has become of it.
+
+        A server that was stopped, broke or is gone says nothing about its image and its network.
+        """
+        ongoing.busy = True
+        self._looked_up[ongoing.node.id] = (ongoing, follow, now)
+        self._judge(ongoing, follow, now, now)
+
+    def _judge(self, ongoing: LaunchInProgress, follow: Callable[[float], None], since: float, now: float) -> None:
+        view, server_id = ongoing.actor.view, ongoing.launch.server_id or ""
+        server = view.servers.get(server_id)
+        is_active = server is not None and server.status == "ACTIVE" and view.listed_from >= since - FRESH
+        told = None if is_active else view.inquiries.want(server_id, since, now)
+        if told is None and not is_active and now < since + LONGEST_LOOK:
+            return
+        del self._looked_up[ongoing.node.id]
+        if not self._outcomes.is_ours(ongoing):
+            return
+        ongoing.busy = False
+        if told is None or (told.server is not None and told.server.status == "ACTIVE"):
+            follow(now)
+            return
+        server = told.server
+        fault, code = (server.fault or "", server.fault_code) if server is not None else ("", None)
+        verdict = of_fault(fault, code, self._outcomes.seen_by(ongoing, now))
+        text = f"{text_of(server, Failure.FAULT)}; it was ACTIVE before"
+        self._outcomes.fail(ongoing, Failure.FAULT, text, now, verdict)
 
 
 def _probe_key(node_id: str) -> str:

@@ -134,6 +134,8 @@ def test_an_unclear_create_is_given_up_only_by_a_listing_that_was_asked_for_late
         (server("BUILD"), None, Phase.BOOTING),
         (server("REBUILD"), None, Phase.BOOTING),
         (server("ACTIVE"), None, Phase.REACHING),
+        (server("VERIFY_RESIZE"), None, Phase.BOOTING),
+        *((server(status), Failure.FAULT, Phase.BOOTING) for status in sorted(machine.STOPPED)),
         (server("DELETED"), Failure.FAULT, Phase.BOOTING),
         (server("SOFT_DELETED"), Failure.FAULT, Phase.BOOTING),
         (server("ERROR", fault="No valid host was found. "), Failure.CAPACITY, Phase.BOOTING),
