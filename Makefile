@@ -79,11 +79,11 @@ unit: setup ## unit tests
 simulation: stage ## whole sites on virtual time: minutes and hours of launchers, clouds and requestors
 	@$(STEP) $@ $(KEPT) $@ $(STAGE) $(LARGE_PAGES) tools/lane tests/simulation -n $(JOBS) --dist worksteal
 
-# These tests wait for a third of their time, so there are more of them than cores: two thirds of the workers only while
-# the machine has nothing else to do (tests/support/reserves.py).
+# These tests wait for a third of their time, so there are more of them than cores: half of the workers only while the
+# machine has nothing else to do (tests/support/reserves.py).
 integration: setup ## tests with a real ZooKeeper, the simulated cloud and a browser
 	@tools/setup browser || echo "skipped: the tests of the page for people, because there is no browser"
-	@$(STEP) $@ tools/lane tests/integration -n $(shell echo $$((12 * $(JOBS)))) --dist worksteal
+	@$(STEP) $@ tools/lane tests/integration -n $(shell echo $$((8 * $(JOBS)))) --dist worksteal
 
 scenarios: stage ## the roles in containers, where podman is there and works
 	@$(STEP) $@ $(PY) -m tools.scenarios --jobs $(JOBS)

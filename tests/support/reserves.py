@@ -5,8 +5,7 @@
 
 Tests of ``integration`` wait for a third of their time or more. With as many workers as fill the cores when nothing
 runs beside, tests would be late on a machine that is full; with as few as that machine takes, an empty one stays half
-idle. So the last two thirds of the workers look at the machine before each of their tests. Others steal what they
-leave.
+idle. So the last half of the workers looks at the machine before each of their tests. Others steal what they leave.
 """
 
 from __future__ import annotations
@@ -21,15 +20,15 @@ import pytest
 _Times = tuple[int, int]
 _LOOKS = 0.5
 """Seconds between two readings of what the cores do."""
-_ENOUGH = 0.12
+_ENOUGH = 0.2
 """The share of all cores' time that was idle, from which on there is room for one more test."""
 _MOST = 60
 """Readings after which a worker takes a test in any case: half a minute."""
 
 
 def is_reserve(worker: str, count: int) -> bool:
-    """Whether a worker is one of the last two thirds, by its name (``gw9``); one of less than six never is."""
-    regular = (count + 2) // 3 if count >= 6 else count
+    """Whether a worker is one of the last half, by its name (``gw9``); one of less than six never is."""
+    regular = count - count // 2 if count >= 6 else count
     return int(worker.removeprefix("gw")) % count >= regular
 
 
@@ -41,7 +40,7 @@ def cores_time() -> _Times:
 
 
 def wait_for_room(read: Callable[[], _Times] = cores_time, sleep: Callable[[float], None] = time.sleep) -> None:
-    """Return when the cores have been idle for an eighth of half a second, or after half a minute."""
+    """Return when the cores have been idle for a fifth of half a second, or after half a minute."""
     idle, spent = read()
     for _reading in range(_MOST):
         sleep(_LOOKS)
