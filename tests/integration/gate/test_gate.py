@@ -204,6 +204,7 @@ def test_a_playbook_that_does_not_exist_rejects_nothing(gated: GatedSite) -> Non
             eventually(lambda: new.id in gated.ready(), SECONDS)
 
 
+@pytest.mark.long
 def test_a_playbook_that_hangs_is_ended(gated: GatedSite, monkeypatch: pytest.MonkeyPatch) -> None:
     # Other tests may run a gate at the same time; what is below this folder is of this one.
     own = tempfile.mkdtemp(prefix="hangs-")

@@ -56,6 +56,7 @@ def test_an_image_that_is_deleted_while_the_playbook_runs_is_uploaded_again(gate
             eventually(is_new, 2 * SECONDS)
 
 
+@pytest.mark.long
 def test_a_held_canary_that_takes_the_only_place_is_told_and_released(gated: GatedSite) -> None:
     """Control node and people wait for it; the screen names the command that ends that."""
     gated.configure(hold_failed=900)

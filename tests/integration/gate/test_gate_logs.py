@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.integration.gate.conftest import SMOKE, GatedSite
 from tests.support.fixtures_zookeeper import eventually
 from tests.support.image_case import IMAGE
@@ -27,6 +29,7 @@ def linked(gated: GatedSite) -> str:
         return str(service.get(path).text)
 
 
+@pytest.mark.long
 def test_the_logs_of_runs_that_could_not_test_are_linked_and_kept(gated: GatedSite) -> None:
     """The playbook ends before a task: a role is not there."""
     gated.configure()
@@ -50,6 +53,7 @@ def test_the_logs_of_runs_that_could_not_test_are_linked_and_kept(gated: GatedSi
     assert record.state == "passed" and len({*(one.log for one in record.void), record.results[0].log}) == 3
 
 
+@pytest.mark.long
 def test_a_failure_that_passes_the_second_time_is_shown_as_flaky_with_its_log_and_the_difference(
     gated: GatedSite,
 ) -> None:

@@ -202,6 +202,7 @@ ODD = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ODD)
 def test_a_command_does_odd_things(site: Site, use: Any, keys: Path, name: str):
     script, words = ODD[name]
