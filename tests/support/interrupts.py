@@ -11,8 +11,8 @@ import signal
 def heed_interrupts() -> None:
     """Have SIGINT end what this process starts from now on.
 
-    A shell without job control starts what it runs in the background with SIGINT ignored, and so does nohup, as which
-    Jenkins runs a script. All that tests start would inherit that, and tests of Ctrl-C would wait in vain.
+    A shell without job control starts what it runs in the background with SIGINT ignored. All that tests start would
+    inherit that, and tests of Ctrl-C would wait in vain.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
