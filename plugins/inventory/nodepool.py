@@ -267,10 +267,10 @@ from ansible_collections.stackci.nodepool.plugins.plugin_utils.inventory_data im
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.untrusted import untrusted
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.vaulted import Vaulted
 
-# Without a handler Python prints what the library logs to standard error, beside the errors that are raised.
 MARK = "# Written by the inventory stackci.nodepool.nodepool. Changes are lost."
 """The first line of the file of host keys: a file without it is not replaced."""
 
+# Without a handler Python prints what the library logs to standard error, beside the errors that are raised.
 logging.getLogger("keystoneauth").addHandler(logging.NullHandler())
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from tests.support.ansible_run import ROOT, environment
 from tests.support.fixtures_zookeeper import eventually
+from tests.support.interrupts import heeded
 from tests.support.warm_python import WarmPython, write_client
 
 PROGRAM = """
@@ -86,7 +87,8 @@ def begun(warm: WarmPython, folder: Path, name: str) -> tuple[subprocess.Popen[s
 
 @pytest.mark.parametrize("name", ["SIGHUP", "SIGINT", "SIGTERM"])
 def test_a_signal_reaches_the_program(warm, tmp_path, name):
-    process, pid = begun(warm, tmp_path, name)
+    with heeded(signal.Signals[name]):
+        process, pid = begun(warm, tmp_path, name)
     assert pid != process.pid
     process.send_signal(signal.Signals[name])
     out, _errors = process.communicate(timeout=60)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""tests/support/interrupts.py: Ctrl-C for what tests start in the background."""
+"""tests/support/interrupts.py: signals for what tests start in the background or under nohup."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import signal
 
 import pytest
 
-from tests.support.interrupts import heed_interrupts
+from tests.support.interrupts import heed_interrupts, heeded
 
 
 @pytest.fixture
@@ -33,3 +33,15 @@ def test_a_handler_stays(usual):
 
 def test_the_tests_of_this_project_heed_it(usual):
     assert usual is not signal.SIG_IGN
+
+
+def test_a_signal_is_heeded_for_a_while_only(usual):
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with heeded(signal.SIGINT):
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+
+
+def test_what_handles_a_signal_handles_it_still(usual):
+    with heeded(signal.SIGINT):
+        assert signal.getsignal(signal.SIGINT) is usual

@@ -92,6 +92,16 @@ class Results:
             return self.all[key]
 
 
+def shown_by(host: Host, scanner: Scanner, results: Results) -> ScanResult:
+    """What a scan finds of a host that runs for as long as that takes."""
+    host.start()
+    try:
+        scanner.submit(ScanJob("a", "127.0.0.1", host.port, 15.0))
+        return results.of("a")
+    finally:
+        host.stop()
+
+
 @pytest.fixture
 def results() -> Results:
     return Results()
@@ -121,12 +131,7 @@ def test_all_types_of_keys_are_found_in_their_order(host: Host, scanner: Scanner
 
 def test_a_host_with_one_key_is_complete_without_waiting(tmp_path: Path, scanner: Scanner, results: Results) -> None:
     host = Host(tmp_path, ("ecdsa",))
-    host.start()
-    try:
-        scanner.submit(ScanJob("a", "127.0.0.1", host.port, 15.0))
-        found = results.of("a")
-    finally:
-        host.stop()
+    found = shown_by(host, scanner, results)
     assert (list(found.host_keys), found.error) == (host.keys, None)
     assert host.connections() == 1
 
@@ -145,12 +150,7 @@ def test_a_host_that_knows_old_algorithms_only_shows_its_key(
 ) -> None:
     """Such as a network device: Nodepool's scan, by paramiko, offers them."""
     host = Host(tmp_path, ("rsa",), *options)
-    host.start()
-    try:
-        scanner.submit(ScanJob("a", "127.0.0.1", host.port, 15.0))
-        found = results.of("a")
-    finally:
-        host.stop()
+    found = shown_by(host, scanner, results)
     assert (list(found.host_keys), found.error) == (host.keys, None)
 
 
@@ -160,12 +160,7 @@ def test_a_server_that_hangs_up_has_no_other_keys(
     """What asyncssh does not show (any more) is found out by asking: such an end is an answer, not a failure."""
     monkeypatch.setattr(scanner_module, "_offered", lambda connection: None)
     host = Host(tmp_path, ("ecdsa",))
-    host.start()
-    try:
-        scanner.submit(ScanJob("a", "127.0.0.1", host.port, 15.0))
-        found = results.of("a")
-    finally:
-        host.stop()
+    found = shown_by(host, scanner, results)
     assert (list(found.host_keys), found.error) == (host.keys, None)
     assert host.connections() == 2
 

@@ -4,7 +4,8 @@
 """Calls about single servers, for facts that nova's list does not show.
 
 A call about one server costs nova more than its share of a list. It is made only where the list is not enough: for the
-fault of a server in ERROR, which the list may leave out, and for a server that the list should show but does not.
+fault of a server in ERROR, which the list may leave out, for a server that the list should show but does not, and for
+one whose guest is silent or fails its probe, before that is held against its image or its network.
 """
 
 from __future__ import annotations

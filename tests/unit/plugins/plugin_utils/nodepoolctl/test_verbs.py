@@ -28,6 +28,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors impo
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.nodepoolctl import commands, verbs
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.nodepoolctl.parser import parse
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.nodepoolctl.verbs import run
+from tests.support.interrupts import heeded
 
 NODE = {"id": "0000000007", "label": "small", "address": "192.0.2.7", "port": 22, "user": "zuul", "provider": "east"}
 LEASED = {"changed": True, "lease": "web", "complete": True, "nodes": [{**NODE, "expires_at": 0.0}], "notices": []}
@@ -113,7 +114,8 @@ def test_what_was_done_is_shown_beside_a_failure(capsys):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_gives_the_lease_back(number, capsys):
-    code, modules = end("lease web small --launch", lambda: interrupt(number), LEASED)
+    with heeded(number):
+        code, modules = end("lease web small --launch", lambda: interrupt(number), LEASED)
     assert code == 128 + number
     assert [options.get("state") for _work, options in modules.calls] == [None, "absent"]
     assert modules.calls[1][1]["launch"], "without a launcher nobody else deletes the servers"
