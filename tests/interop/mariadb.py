@@ -82,4 +82,5 @@ class MariaDB:
         done = subprocess.run(
             self._words(name, *words), input=text, capture_output=True, text=True, timeout=INSTALL_SECONDS, check=False
         )
-        assert done.returncode == 0, f"{name} ended with {done.returncode}: {done.stderr[-1500:]}"
+        said = f"{done.stdout}{done.stderr}".strip()
+        assert done.returncode == 0, f"{name} ended with {done.returncode}: {said[-1500:]}"
