@@ -52,3 +52,37 @@ def test_the_variable_of_a_path_has_the_name_of_the_option(playbook):
                 used = set(re.findall(r"\bnodepool_\w+", json.dumps(options[name])))
                 assert used <= {f"nodepool_{name}"}, f"{playbook}, {task.get('name')}: {name}"
                 assert all(f"#   {variable} " in head for variable in used), f"{playbook} does not describe {used}"
+
+
+ROOT = PLAYBOOKS.parent
+WITH_NODES = [
+    *(path for path in sorted(PLAYBOOKS.rglob("*.yml")) if "add_host" in path.read_text("utf-8")),
+    ROOT / "examples" / "ci" / "playbook.yml",
+]
+"""Files that add nodes to the inventory."""
+
+
+def plays_of(path: Path) -> list[dict[str, Any]]:
+    """The plays of a playbook, or of the one that includes a file of tasks."""
+    content = yaml.safe_load(path.read_text("utf-8"))
+    if any("hosts" in item for item in content):
+        return list(content)
+    (including,) = (book for book in PLAYBOOKS.glob("*.yml") if f"tasks/{path.name}" in book.read_text("utf-8"))
+    (play,) = yaml.safe_load(including.read_text("utf-8"))
+    return [{**play, "tasks": [*play["tasks"], *content]}]
+
+
+@pytest.mark.parametrize("path", WITH_NODES, ids=lambda path: path.name)
+def test_nodes_are_added_and_used_whatever_ansible_cfg_says(path):
+    """add_host cannot work with the strategy free; root's file of host keys could not be read by ssh; the variables of
+    a play win over those of a node to which a task is delegated."""
+    for play in plays_of(path):
+        tasks = list(tasks_of([play]))
+        if any("ansible.builtin.add_host" in task for task in tasks):
+            assert play.get("strategy") == "linear", play["name"]
+        # raw needs no Python.
+        on_nodes = [task for task in tasks if "delegate_to" in task and "ansible.builtin.raw" not in task]
+        assert not on_nodes or "ansible_python_interpreter" not in play.get("vars", {}), play["name"]
+        for task in tasks:
+            if any(module.startswith("stackci.nodepool.") for module in task):
+                assert task.get("become", play.get("become")) is False, task["name"]

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -33,12 +35,16 @@ def play(ci: Pool, program: str | Path = "ansible-playbook", **variables: object
     return [program, copy, "-e", json.dumps({**given, **variables})]
 
 
-@pytest.mark.parametrize(("command", "works"), [("uname -a", True), ("/bin/false", False)])
+@pytest.mark.parametrize(("command", "works"), [("tr '\\0' '\\n' </proc/$PPID/cmdline >seen", True), ("false", False)])
 def test_a_playbook_gives_its_nodes_back_whatever_happens(command, works, ci: Pool) -> None:
-    code, out = ci.run(*play(ci, test_command=command))
+    seen = ci.folder / "seen"
+    command = command.replace("seen", str(seen))
+    code, out = ci.run(*play(ci, test_command=f"sh -c {shlex.quote(command)}"))
     assert (code == 0) == works, out
     assert "Run the tests on each node" in out and "np0000" in out
     assert ci.leases() == [] and not list(ci.folder.glob("known_hosts*"))
+    if works:
+        assert seen.read_text().split("\n")[0] != sys.executable, "nodes do not have the Python of ansible-playbook"
 
 
 def test_a_playbook_that_does_not_reach_a_node_gives_it_back(ci: Pool) -> None:
