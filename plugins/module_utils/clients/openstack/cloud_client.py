@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 from ...model.api_timeouts import AUXILIARY_SECONDS
@@ -333,9 +334,8 @@ class CloudClient:
         :param network: add those in neutron, when the cloud has it.
         """
         answer = self._rest.call("compute", "GET", "/limits", key="limits")
-        bounds, used = self._made(
-            "GET /limits", lambda document: shapes.absolute_limits(document, shapes.NOVA_LIMITS), answer.document
-        )
+        make = partial(shapes.absolute_limits, names=shapes.NOVA_LIMITS)
+        bounds, used = self._made("GET /limits", make, answer.document)
         parts = [(bounds, used)]
         others = [self._volume_limits] if volumes else []
         others += [self._network_quota] if network else []
@@ -356,13 +356,8 @@ class CloudClient:
         if not self._rest.has("block-storage"):
             return []
         answer = self._rest.call("block-storage", "GET", "/limits", key="limits")
-        return [
-            self._made(
-                "GET /volume/limits",
-                lambda document: shapes.absolute_limits(document, shapes.CINDER_LIMITS),
-                answer.document,
-            )
-        ]
+        make = partial(shapes.absolute_limits, names=shapes.CINDER_LIMITS)
+        return [self._made("GET /volume/limits", make, answer.document)]
 
     def _network_quota(self) -> Iterable[tuple[dict[str, float], dict[str, float]]]:
         if not self._rest.has("network"):
@@ -418,11 +413,16 @@ class CloudClient:
         return self._delete("network", f"/ports/{in_path(port_id)}")
 
     def list_floating_ips(self) -> list[FloatingIp]:
-        """Return all floating IPs of the project; none when the cloud has no neutron."""
+        """Return all floating IPs of the project; none when the cloud has no neutron, or one without routers."""
         if not self._rest.has("network"):
             return []
         params = {"project_id": self._rest.project_id()}
-        return self._list("network", "/floatingips", "floatingips", shapes.floating_ip_from, params=params)
+        try:
+            return self._list("network", "/floatingips", "floatingips", shapes.floating_ip_from, params=params)
+        except CloudNotFound as missing:
+            if not missing.error_type:  # neutron names a type, a proxy does not
+                raise
+            return []
 
     def create_floating_ip(
         self, network_id: str, port_id: str, fixed_address: str | None, description: str

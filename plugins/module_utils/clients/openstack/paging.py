@@ -17,6 +17,14 @@ _RESTARTS = 2
 T = TypeVar("T")
 
 
+class _NextRefused(Exception):
+    """A page after the first is refused, although the one before it was not."""
+
+    def __init__(self, refusal: CloudRefused) -> None:
+        super().__init__(str(refusal))
+        self.refusal = refusal
+
+
 def pages(
     fetch: Callable[[str | None], Any],
     key: str,
@@ -38,15 +46,15 @@ def pages(
     :param unread: called once per list: with a text about the items that cannot be read and are left out, or with ""
         when there are none. A page of which no item can be read makes no sense.
 
-    The last item of a page may be deleted before the next page is read. Nova then answers 400, and the list is read
-    again.
+    The last item of a page may be deleted before the next page is read. The services then refuse the next page with
+    400 or 404, most of them in words about the item alone, and the list is read again.
     """
     for attempt in range(_RESTARTS + 1):
         try:
             items, unreadable = _once(fetch, key, asked, make, senseless)
-        except CloudRefused as refusal:
-            if refusal.status not in (400, 404) or "marker" not in str(refusal).lower() or attempt == _RESTARTS:
-                raise
+        except _NextRefused as refused:
+            if attempt == _RESTARTS:
+                raise refused.refusal from None
         else:
             unread(_about(key, len(items), unreadable))
             return items
@@ -70,7 +78,12 @@ def _once(
     unreadable: list[str] = []
     marker: str | None = None
     for _page in range(MOST_PAGES):
-        document = fetch(marker)
+        try:
+            document = fetch(marker)
+        except CloudRefused as refusal:
+            if marker is None or refusal.status not in (400, 404):
+                raise
+            raise _NextRefused(refusal) from refusal
         found = document[key]
         if not isinstance(found, list):
             raise senseless(f"{key!r} is not a list of objects with ids")

@@ -338,9 +338,12 @@ def absolute_limits(
 
 
 def network_quota(document: Json) -> tuple[dict[str, float], dict[str, float]]:
-    """Return (limits, usage) of neutron's quota details; no limit (-1) is left out."""
+    """Return (limits, usage) of neutron's quota details.
+
+    No limit (-1) is left out, and what this neutron has no quota of: floating IPs where it has no routers.
+    """
     quota = json_values.mapping(document, "quota")
-    details = {name: json_values.mapping(quota, key) for name, key in NEUTRON_QUOTAS}
+    details = {name: json_values.mapping(quota, key) for name, key in NEUTRON_QUOTAS if key in quota}
     limits = {name: json_values.number(detail, "limit") for name, detail in details.items()}
     bounds: dict[str, float] = {name: limit for name, limit in limits.items() if limit >= 0}
     used: dict[str, float] = {name: json_values.number(detail, "used") for name, detail in details.items()}

@@ -14,6 +14,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack.paging import pages
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
     CloudError,
+    CloudNotFound,
     CloudRefused,
     CloudUnavailable,
 )
@@ -63,10 +64,20 @@ def test_documents_of_a_page_are_dropped_before_the_next_is_read() -> None:
     assert made == list(range(9))
 
 
-def test_a_marker_that_vanished_starts_the_listing_again() -> None:
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        CloudRefused("marker [1] not found", status=400),
+        CloudRefused("No image found with ID 1", status=400),
+        CloudNotFound("Port 1 could not be found.", status=404),
+        CloudNotFound("Volume 1 could not be found.", status=404),
+    ],
+    ids=["nova", "glance", "neutron", "cinder"],
+)
+def test_a_marker_that_vanished_starts_the_listing_again(refusal: CloudRefused) -> None:
     answers: list[Any] = [
         {"things": [{"id": "1"}], "things_links": [{"rel": "next"}]},
-        CloudRefused("marker [1] not found", status=400),
+        refusal,
         {"things": [{"id": "2"}]},
     ]
 
@@ -79,12 +90,19 @@ def test_a_marker_that_vanished_starts_the_listing_again() -> None:
     assert pages(fetch, "things", 1000, same, CloudUnavailable) == [{"id": "2"}]
 
 
-def test_other_refusals_are_passed_on() -> None:
-    def fetch(_marker: str | None) -> Any:
-        raise CloudRefused("no", status=403)
+@pytest.mark.parametrize(("first", "status", "calls"), [(True, 404, 1), (False, 403, 2), (False, 404, 6)])
+def test_other_refusals_are_passed_on(first: bool, status: int, calls: int) -> None:
+    asked: list[str | None] = []
+
+    def fetch(marker: str | None) -> Any:
+        asked.append(marker)
+        if marker is None and not first:
+            return {"things": [{"id": "1"}], "things_links": [{"rel": "next"}]}
+        raise CloudRefused("no", status=status)
 
     with pytest.raises(CloudRefused, match="no"):
         pages(fetch, "things", 1000, same, CloudUnavailable)
+    assert len(asked) == calls
 
 
 def test_a_listing_that_never_ends_is_given_up() -> None:

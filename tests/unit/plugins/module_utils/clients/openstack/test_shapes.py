@@ -104,6 +104,8 @@ def test_cinder_and_neutron_limits_have_our_names() -> None:
         }
     }
     assert shapes.network_quota(neutron) == ({"ports": 500}, {"ports": 7, "floating-ips": 3})
+    del neutron["quota"]["floatingip"]  # neutron without routers
+    assert shapes.network_quota(neutron) == ({"ports": 500}, {"ports": 7})
 
 
 def test_a_plain_create_says_no_more_than_it_must() -> None:

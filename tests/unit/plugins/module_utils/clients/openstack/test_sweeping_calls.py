@@ -8,7 +8,11 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud import FloatingIp, Image, Port, Volume
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudConflict, CloudRefused
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import (
+    CloudConflict,
+    CloudNotFound,
+    CloudRefused,
+)
 
 VOLUMES = "/v3/0b1e3a527f0d4c539b0e0d1c2b3a4f5e/volumes"
 BORN = "2026-11-20T10:00:00Z"
@@ -105,3 +109,12 @@ def test_force_delete_tells_a_missing_server_from_a_missing_action(cloud, make_c
     for _unused in range(2):
         with pytest.raises(CloudRefused):
             client.force_delete_server("s1")
+
+
+def test_neutron_without_routers_has_no_floating_ips(cloud, make_client) -> None:
+    no_such = {"NeutronError": {"type": "HTTPNotFound", "message": "The resource could not be found.", "detail": ""}}
+    cloud.on("GET", "/v2.0/floatingips", (404, no_such), (404, "<html>Not Found</html>"))
+    client = make_client()
+    assert client.list_floating_ips() == []
+    with pytest.raises(CloudNotFound):
+        client.list_floating_ips()  # a page of a proxy says nothing about neutron
