@@ -28,6 +28,8 @@ DEFAULT_IMAGE_FORMAT = "qcow2"
 HERE = "NODEPOOL_HERE"
 """Environment variable with the operator's working directory. The action plugins set it, because modules on the
 controller run in the folder of the playbook."""
+_NO_PROFILE = "Couldn't find the vendor profile"
+"""How the SDK's warning about a profile begins that it does not know."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,7 @@ class CloudEntry:
     :param where: names the entry and its file, for error messages.
     :param region: the SDK's CloudRegion.
     :param secrets: values that must not appear in any message.
+    :param remark: what is wrong with the entry although it can be used; "" for nothing.
     """
 
     cloud: str
@@ -73,6 +76,7 @@ class CloudEntry:
     force_ipv4: bool
     roles: NetworkRoles
     secrets: tuple[str, ...]
+    remark: str = ""
 
     @property
     def auth_url(self) -> str:
@@ -193,7 +197,7 @@ def load_cloud_entry(
     mask_logs()
     path, text = _readable_file(provider, clouds_config)
     where = f"entry {cloud!r} in {path}"
-    config = None
+    config, unknown = None, ""
     secrets = _check_secrets(provider)
     try:
         variables = _variables() if clouds_config is None else None
@@ -208,17 +212,23 @@ def load_cloud_entry(
         with warnings.catch_warnings():
             # The SDK warns at each load that a feature will be removed, whether the feature is used or not.
             warnings.filterwarnings("ignore", message="Support for InfluxDB")
-            region = _region(config, cloud, region_name)
+            warnings.filterwarnings("error", message=_NO_PROFILE)
+            try:
+                region = _region(config, cloud, region_name)
+            except Warning:
+                unknown = _profile_unknown(config.cloud_config["clouds"][cloud])
+                warnings.filterwarnings("ignore", message=_NO_PROFILE)
+                region = _region(config, cloud, region_name)
             roles = _roles(region)
     except library.RequestException as problem:
         raise _profile_not_fetched(provider, where, problem) from problem
     except _unusable() as problem:
         # The SDK does not check the types in an entry, so its error does not name the value that is wrong.
         why = (cannot_be_read(config.cloud_config["clouds"][cloud]) if config else "") or clean(str(problem))
-        raise _not_usable(provider, where, why) from problem
+        raise _not_usable(provider, where, why, unknown) from problem
     why = odd_values(config.cloud_config["clouds"][cloud]) or _lacking(region)
     if why:
-        raise _not_usable(provider, where, why)
+        raise _not_usable(provider, where, why, unknown)
     if not hasattr(region.get_auth(), "get_access"):
         raise CloudAuthError(
             f"provider {provider}: {where} has auth_type {region.config.get('auth_type')!r}, which provides"
@@ -233,6 +243,7 @@ def load_cloud_entry(
         force_ipv4=bool(region.force_ipv4),
         roles=roles,
         secrets=(*_secrets(region.config.get("auth") or {}), *login_of(region.config.get("auth") or {})),
+        remark=f"{where} is used without a profile: {unknown}: correct profile, or take it out" if unknown else "",
     )
 
 
@@ -347,9 +358,15 @@ def _no_yaml(problem: Exception) -> str:
     return "is not valid YAML" + (f" (line {mark.line + 1})" if mark else "")
 
 
-def _not_usable(provider: str, where: str, why: str) -> CloudAuthError:
-    sentence = f"provider {provider}: {where} cannot be used: {why.rstrip('.')}: correct the entry"
-    return CloudAuthError(sentence, provider=provider)
+def _not_usable(provider: str, where: str, why: str, unknown: str = "") -> CloudAuthError:
+    """Return the error for an entry; *unknown* is what is told of its profile."""
+    why = why.rstrip(".") + (f"; {unknown}" if unknown else "")
+    return CloudAuthError(f"provider {provider}: {where} cannot be used: {why}: correct the entry", provider=provider)
+
+
+def _profile_unknown(entry: Any) -> str:
+    """Return what is told of a profile without which the SDK goes on: its auth_url and image_format may be missing."""
+    return f"openstacksdk knows no profile {entry.get('profile', entry.get('cloud'))!r}, so nothing is taken from it"
 
 
 def _profile_not_fetched(provider: str, where: str, problem: Exception) -> CloudAuthError:

@@ -135,6 +135,7 @@ class Rest:
         self._login = shared_login(entry)
         self._checked: Any = None
         self.remarks = Remarks()
+        self.remarks.put("profile", entry.remark)
         self._endpoints: dict[tuple[str, str], str] = {}
         """Token and service → URL in the token's catalog: operators may move a service, or add one."""
         self._types: dict[str, str] = {}

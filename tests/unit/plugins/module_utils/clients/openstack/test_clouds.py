@@ -252,6 +252,10 @@ def test_an_entry_that_cannot_be_used_is_named_with_its_file(path: Path, cloud: 
         ("{profile: 5}", "'profile' is not a text"),
         ("{auth: {username: a, password: sesame-42-open}}", "Auth plugin requires parameters"),
         (
+            "{profile: vexxhots, auth: {username: a, password: sesame-42-open}}",
+            "Auth plugin requires parameters which were not given: auth_url; openstacksdk knows no profile 'vexxhots'",
+        ),
+        (
             "{auth: {auth_url: 'http://keystone.invalid/v3', username: a, user_domain_id: d}}",
             "'auth.password' is missing, here and in secure.yaml",
         ),
@@ -324,6 +328,14 @@ def test_a_profile_that_no_web_server_gives_leaves_out_that_provider_alone(path:
         f"provider p: entry 'east' in {path} cannot be used: its profile is fetched from a web server, and that failed"
         " (Failed to establish a new connection: [Errno 111] Connection refused): check the connection to it, or"
     )
+
+
+@pytest.mark.parametrize(("profile", "remark"), [("dreamcomputer", True), ("dreamcompute", False)])
+def test_a_profile_that_the_sdk_does_not_know_is_told(path: Path, profile: str, remark: bool) -> None:
+    path.write_text(ENTRY.replace("force_ipv4: true", f"profile: {profile}"), encoding="utf-8")
+    entry = load_cloud_entry("p", "east", None, str(path))
+    assert entry.image_format == ("qcow2" if remark else "raw")
+    assert ("openstacksdk knows no profile 'dreamcomputer'" in entry.remark) == remark
 
 
 @pytest.mark.parametrize("key", ["cacert", "cert", "key"])
