@@ -244,7 +244,9 @@ RULES = (
         "a quota or a limit is exhausted",
         types=frozenset({"OverQuota", "QuotaExceeded"}),
         words=r"(?<!unknown )quota(?!.{0,120}(could not be found|\bexists\b))|limitexceeded"
-        r"|limit exceeded|is over (a )?limit"
+        # Not that of the size of a file, the memory or the time of one program.
+        r"|(?<!size )(?<!file )(?<!files )(?<!time )(?<!memlock )(?<!length )(?<!depth )limit exceeded"
+        r"|is over (a )?limit"
         r"|maximum number of [\w -]{2,60}? ?(\(\d+\) )?exceeded",
     ),
     Rule(

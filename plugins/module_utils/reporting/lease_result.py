@@ -50,7 +50,9 @@ def progress_line(status: LeaseStatus) -> str:
     if status.failures:
         return f"{status.ready} of {amount(status.wanted, 'node')} ready; {status.failures[0]}"
     if status.done:
-        return _all(status.wanted) if status.wanted else "released"
+        if status.wanted:
+            return _all(status.wanted)
+        return "released" if status.changed else "nothing to release"
     leaving = f", {amount(len(status.leaving), 'server')} to be deleted" if status.leaving else ""
     parts = [f"{status.ready} of {amount(status.wanted, 'node')} ready"] if status.wanted else [f"releasing{leaving}"]
     waiting = [part for part in status.sets if part.reason is not None]

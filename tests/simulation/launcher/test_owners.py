@@ -173,13 +173,20 @@ def test_the_user_data_of_a_label_is_refused_once_for_all_and_a_correction_ends_
         assert world.run(40, until=lambda: corrected in world.fulfilled)
 
 
-def test_a_correction_of_the_metadata_of_a_label_ends_what_its_mistake_has_caused():
+@pytest.mark.parametrize(
+    ("option", "text"),
+    [
+        ("instance-properties", "Invalid input for field/attribute team. Value: ci. 'ci' is not allowed here"),
+        ("dynamic-instance-properties", "Invalid metadata"),
+    ],
+)
+def test_a_correction_of_the_metadata_of_a_label_ends_what_its_mistake_has_caused(option: str, text: str):
     def document(team: str) -> dict[str, Any]:
-        made = {**label("small"), "instance-properties": {"team": team}}
+        made = {**label("small"), option: {"team": team}}
         return site(provider_document("east", {"name": "main", "labels": [made]}))
 
     with World(document("ci")) as world:
-        wrong = refusing("Invalid input for field/attribute team. Value: ci. 'ci' is not allowed here")
+        wrong = refusing(text)
         guard(world, lambda spec: wrong() if spec.metadata.get("team") == "ci" else None)
         cycle = world.start()
         bad = world.request("small")

@@ -22,6 +22,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.launching.known_a
 from ansible_collections.stackci.nodepool.plugins.module_utils.model import owner
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import (
     FLOATING_IPS,
+    INSTANCES,
     PORTS,
     RAM,
     UNCOUNTED,
@@ -153,6 +154,7 @@ MISTAKES = [
 USED_UP = [
     ("Maximum number of ports exceeded", (PORTS,)),
     ("PortLimitExceeded", (PORTS,)),
+    ("Resource limit exceeded", (INSTANCES,)),
     ("Zero fixed ips available.", (ADDRESSES,)),
     ("There is no share which can host 50G", (VOLUMES,)),
     ("Image 7 size exceeded available disk space: /var/lib/cinder/conversion", (VOLUMES,)),
@@ -191,6 +193,23 @@ def test_an_image_that_cannot_be_read_is_the_image_s(text: str):
 @pytest.mark.parametrize("text", MISTAKES)
 def test_what_the_settings_of_a_label_make_impossible_is_the_label_s(text: str):
     assert of_fault(explained(text), 500).owner == owner.LABEL
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[Errno 27] File too large",
+        "qemu-img: error while writing: File size limit exceeded",
+        "cannot limit locked memory: RLIMIT_MEMLOCK limit exceeded",
+        "Open files limit exceeded",
+        "RPC payload size limit exceeded",
+        "recursion depth limit exceeded",
+        "the time limit exceeded while the disk was written",
+    ],
+)
+def test_a_limit_of_one_thing_is_not_that_of_the_project(text: str):
+    """That more servers were forbidden would hold up all who need one, and nothing that ends would make room."""
+    assert of_fault(explained(text), 500).owner not in (owner.CAPACITY, owner.ACCOUNT)
 
 
 @pytest.mark.parametrize(("text", "resources"), USED_UP)

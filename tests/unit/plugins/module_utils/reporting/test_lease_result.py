@@ -54,7 +54,8 @@ def test_progress_line_names_the_first_reason() -> None:
     ("status", "line"),
     [
         (LeaseStatus(done=True, wanted=5, ready=5), "all 5 nodes ready"),
-        (LeaseStatus(done=True), "released"),
+        (LeaseStatus(done=True, changed=True), "released"),
+        (LeaseStatus(done=True), "nothing to release"),
         (LeaseStatus(done=True, wanted=2, failures=["request r1 failed"]), "0 of 2 nodes ready; request r1 failed"),
         (LeaseStatus(busy="node 1 is locked by another program"), "releasing; node 1 is locked by another program"),
         (LeaseStatus(wanted=1, sets=[SetStatus("100-1", "pending")]), "0 of 1 node ready"),
