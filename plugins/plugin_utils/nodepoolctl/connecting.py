@@ -22,6 +22,9 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import
 from .commands import LEASE_INFO, NODE_INFO
 
 NODE_ID = re.compile(r"[0-9]{10}")
+SILENT_SECONDS = 60
+"""After three times that without a word from the node ssh ends. By itself it waits for hours for a server that was deleted
+or lost, and with it a job of a CI whose lease is over."""
 Ask = Callable[[Any, Mapping[str, Any]], dict[str, Any]]
 
 
@@ -49,6 +52,7 @@ def ssh_words(node: Mapping[str, Any], known_hosts: str, options: Mapping[str, A
     words = ["ssh", "-o", f'UserKnownHostsFile="{known_hosts}"', "-o", "GlobalKnownHostsFile=/dev/null"]
     # Nodes of pools with host-key-checking: false have no recorded keys.
     words += ["-o", f"StrictHostKeyChecking={'yes' if node['host_keys'] else 'accept-new'}", "-o", "LogLevel=ERROR"]
+    words += ["-o", f"ServerAliveInterval={SILENT_SECONDS}"]
     words += ["-i", options["identity"], *ONE_KEY] if options.get("identity") else []
     user = connection.user(node["username"])
     words += ["-p", str(_port(node)), *(["-l", user] if user else []), node["address"]]
