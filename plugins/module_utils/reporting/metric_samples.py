@@ -88,7 +88,7 @@ def gauges_of(
     for cause, kind in CAUSES.items():
         gauges.set(catalog.ATTENTION, cause, kind.level, value=0)
     rows = RowsOf(providers, image_rows(config, reading, now), labels, requests, budgets)
-    for row in attention(reading, now, rows, file_problems):
+    for row in attention(reading, now, rows, file_problems, config):
         gauges.add(catalog.ATTENTION, row["cause"], row["level"])
     return gauges
 

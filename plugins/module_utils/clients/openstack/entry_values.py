@@ -39,6 +39,7 @@ def odd_values(entry: Any) -> str:
     ]
     found += [_told(key, entry.get(key), "true or false") for key in _SWITCHES]
     found += [_told(key, entry.get(key), "a number of seconds") for key in _NUMBERS]
+    found.append(_odd_regions(entry))
     return ", ".join(text for text in found if text)
 
 
@@ -58,6 +59,7 @@ def cannot_be_read(entry: Any) -> str:
         for key in _NEVER_EMPTY
         if key in entry and entry[key] is None
     ]
+    found += [odd] if (odd := _odd_regions(entry)) else []
     networks = entry.get("networks") or []
     if not isinstance(networks, list) or not all(isinstance(one, Mapping) and one.get("name") for one in networks):
         found.append("'networks' is not a list of mappings, each with a name")
@@ -69,6 +71,13 @@ def cannot_be_read(entry: Any) -> str:
     if not found and set("{}") & set(str(auth.get("auth_url", ""))):
         found.append("'auth.auth_url' has braces, which openstacksdk replaces by keys of the entry")
     return ", ".join(found)
+
+
+def _odd_regions(entry: Mapping[str, Any]) -> str:
+    """Return what is told about a text in the place of several regions: openstacksdk takes each letter for one."""
+    if not entry.get("regions") or not isinstance(entry["regions"], str):
+        return ""
+    return "'regions' is a text where a list belongs: write region_name for a single one"
 
 
 def no_entry(cloud: str, names: Collection[Any]) -> str:

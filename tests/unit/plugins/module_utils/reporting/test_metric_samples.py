@@ -94,6 +94,12 @@ def test_freezes_breakers_and_health():
     assert values(catalog.STUCK)["west",] == 1
 
 
+def test_a_tree_where_nobody_has_ever_written_needs_attention_as_on_the_screen():
+    """The chroot may be wrong."""
+    assert values(catalog.ATTENTION, {})["configuration", "bad"] == 1
+    assert values(catalog.ATTENTION)["configuration", "bad"] == 0
+
+
 def test_who_acts():
     assert values(catalog.ACTING) == {("west",): 1, ("east",): 0}
     assert values(catalog.STANDBYS) == {("west",): 0}, "nobody can stand by where nobody acts"

@@ -40,6 +40,8 @@ KEYS = (
         ({"api_timeout": "soon"}, "'api_timeout' is a text where a number of seconds belongs"),
         ({"region_name": ["a"]}, "'region_name' is a list where a text belongs"),
         ({"auth": {"password": 12345}}, "'auth.password' is a number where a text belongs: put it in quotes"),
+        ({"regions": "RegionOne"}, "'regions' is a text where a list belongs: write region_name for a single one"),
+        ({"regions": ["RegionOne", {"name": "RegionTwo"}]}, ""),
         ({"private": ["yes"]}, "'private' is a list where true or false belongs"),
         ({"auth": {"password": "x"}, "api_timeout": "30", "private": True, "region_name": None}, ""),
         (["x"], "it is not a mapping"),
@@ -73,6 +75,15 @@ def test_a_text_for_a_time_limit_is_told(tmp_path, clouds_yaml) -> None:
 
 def test_a_list_for_a_region_is_told(tmp_path, clouds_yaml) -> None:
     assert "'region_name' is a list" in refused(tmp_path / "clouds.yaml", clouds_yaml(region_name=["a"]))
+
+
+def test_a_text_for_regions_is_told_also_where_the_provider_names_its_region(tmp_path, clouds_yaml) -> None:
+    path = tmp_path / "clouds.yaml"
+    told = "'regions' is a text where a list belongs: write region_name"
+    text = clouds_yaml(regions="RegionOne", region_name=None)
+    assert told in refused(path, text)
+    with pytest.raises(CloudAuthError, match=told):
+        load_cloud_entry("p1", "east", "RegionOne", str(path))
 
 
 def test_a_relative_path_is_told_with_the_place_where_it_was_looked_for(tmp_path, clouds_yaml, monkeypatch) -> None:
