@@ -19,9 +19,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from ..model.bounded_text import bounded
 from ..model.redaction import redacted, redacted_sentence
 from . import proc
-from .runner_artifacts import EVENTS, TASK_FAILURES, TASK_PASSED, complaint, runner_events, said_of_failure
+from .runner_artifacts import (
+    ERROR,
+    EVENTS,
+    STATS,
+    TASK_FAILURES,
+    TASK_PASSED,
+    complaint,
+    runner_events,
+    said_of_failure,
+)
 
 PROGRAM = "ansible-runner"
 PACE = 0.2
@@ -31,6 +41,8 @@ LEAVE = 10.0
 LONGEST_REASON = 400
 LONGEST_LOG = 2_000_000
 """Largest number of bytes of an output that is kept."""
+LOOKED_THROUGH = 3000
+"""Most events among which the task is looked for that has failed: an always block may loop over many items after it."""
 IDENT, WRAPPER, COLLECTIONS = "play", "gate.yml", "collections"
 COMMAND_TASK = "Kernel and packages"
 _NOT_INHERITED = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "PYTHONPATH")
@@ -135,9 +147,26 @@ class PlaybookRun:
                 f"no task of {self.playbook} has passed on the node: write hosts: all, and skip or ignore not all tasks"
             )
             return PlaybookEnd(False, why, ours=True)
-        failed = _failed_task(artifacts)
+        failed = self._failed_task(artifacts, self.inventory(str(folder)))
         # Without a task that failed it is the playbook or Ansible: a wrong key, a collection that is not installed.
-        return PlaybookEnd(False, self._told(failed or _complaint(artifacts, folder)), ours=not failed)
+        return PlaybookEnd(False, failed or self._told(_complaint(artifacts, folder)), ours=not failed)
+
+    def _failed_task(self, artifacts: Path, inventory: Mapping[str, Any]) -> str:
+        """Return the failed task and its message; "" if no task has failed, or all that failed were rescued."""
+        lost = _lost_hosts(artifacts)
+        if lost == set():
+            return ""
+        for event in runner_events(artifacts / "job_events", most=LOOKED_THROUGH if lost else EVENTS):
+            data = event.get("event_data")
+            if event.get("event") not in TASK_FAILURES or not isinstance(data, dict) or data.get("ignore_errors"):
+                continue
+            host = str(data.get("host") or "")
+            where = "" if host in _hosts(inventory) else f" on {host}"
+            # Each by itself: 'Read the secret': no, is not a secret and its value.
+            name = self._told(str(data.get("task") or ""))
+            said = self._told(said_of_failure(data.get("res"), str(event.get("stdout") or "")))
+            return bounded(f"task {name!r}{where}: {said}", LONGEST_REASON)
+        return "a task failed, and its result is too long to be shown here: its log has the end of it" if lost else ""
 
     def _told(self, text: str) -> str:
         return redacted_sentence(text, self.secrets, LONGEST_REASON)
@@ -271,14 +300,26 @@ def _end(process: subprocess.Popen[bytes], temporary: str) -> None:
                 os.kill(pid, signal.SIGKILL)
 
 
-def _failed_task(artifacts: Path) -> str:
-    """Return the failed task and its message; "" if no task has failed."""
+def _lost_hosts(artifacts: Path) -> set[str] | None:
+    """Return the hosts that had failed or were lost at the end of the playbook, whatever had become of single tasks.
+
+    None if the playbook has not come to its end: Ansible has said why since the last task, or it was killed.
+    """
     for event in runner_events(artifacts / "job_events"):
         data = event.get("event_data")
-        if event.get("event") in TASK_FAILURES and isinstance(data, dict) and not data.get("ignore_errors"):
-            said = said_of_failure(data.get("res"), str(event.get("stdout") or ""))
-            return f"task {str(data.get('task') or '')!r}: {said}"
-    return ""
+        if event.get("event") == STATS and isinstance(data, dict):
+            ends = (data.get("failures"), data.get("dark"))
+            return {str(host) for end in ends if isinstance(end, dict) for host, count in end.items() if count}
+        if event.get("event") == ERROR:
+            return set()
+        if event.get("event") in TASK_FAILURES:
+            return None
+    return None
+
+
+def _hosts(inventory: Mapping[str, Any]) -> Mapping[str, Any]:
+    hosts: Mapping[str, Any] = inventory.get("all", {}).get("hosts", {})
+    return hosts
 
 
 def _has_not_begun(artifacts: Path) -> bool:
@@ -303,7 +344,7 @@ def _tested(artifacts: Path, inventory: Mapping[str, Any]) -> bool:
 
     A playbook for other hosts tests nothing, and succeeds.
     """
-    hosts, seen = inventory.get("all", {}).get("hosts", {}), 0
+    hosts, seen = _hosts(inventory), 0
     for event in runner_events(artifacts / "job_events"):
         seen += 1
         data = event.get("event_data")

@@ -12,17 +12,18 @@ from pathlib import Path
 from typing import Any
 
 EVENTS = 200
-"""Most events that are read."""
+"""Most events that are read as a rule."""
 LARGEST = 20_000_000
 TASK_PASSED = "runner_on_ok"
 TASK_FAILURES = ("runner_on_failed", "runner_on_unreachable")
-FAILURES = (*TASK_FAILURES, "error")
+ERROR, STATS = "error", "playbook_on_stats"
+FAILURES = (*TASK_FAILURES, ERROR)
 _WORDS = ("stderr", "module_stderr", "stdout", "module_stdout", "assertion")
 """Keys of a result with what a task wrote, or which assertion is false, the most telling first."""
 
 
-def runner_events(folder: Path, *, newest: bool = True) -> Iterator[dict[str, Any]]:
-    """Yield events: the latest, newest first; or the first ones in their order."""
+def runner_events(folder: Path, *, newest: bool = True, most: int = EVENTS) -> Iterator[dict[str, Any]]:
+    """Yield at most *most* events: the latest, newest first; or the first ones in their order."""
     numbered = []
     try:
         for entry in os.scandir(folder):
@@ -31,7 +32,7 @@ def runner_events(folder: Path, *, newest: bool = True) -> Iterator[dict[str, An
                 numbered.append((int(number), entry.path))
     except OSError:
         return
-    for _number, path in sorted(numbered, reverse=newest)[:EVENTS]:
+    for _number, path in sorted(numbered, reverse=newest)[:most]:
         try:
             if os.path.getsize(path) <= LARGEST:
                 found = json.loads(Path(path).read_text("utf-8"))

@@ -14,7 +14,7 @@ from ...clients.playbook_run import PlaybookEnd
 from ...clients.zookeeper.store import Store
 from ...model.config.gate_settings import GateSettings
 from ...model.config.types import NodepoolConfig
-from ...model.errors import DeadlineExceeded, UnknownName
+from ...model.errors import DeadlineExceeded, NodepoolError, UnknownName
 from ...model.gate import BUILD, GATE_REQUESTOR, LOGS, GateRecord
 from ...model.image import Upload, build_of_path
 from ...model.node import Node
@@ -25,6 +25,10 @@ from ..builder.uploads.gate_playbook import playbook_for
 PACE = 0.5
 PRIORITY = 100
 KIND = "by-hand"
+
+
+class NotTested(NodepoolError):
+    """The test could not be made: that says nothing about the image, and nobody should revoke a build for it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +88,7 @@ def validate(
     say: Callable[[str], None] = lambda line: None,
     wanted: Callable[[], bool] = lambda: True,
     clock: Callable[[], float] = time.time,
+    steady: Callable[[], float] = time.monotonic,
     sleeper: Callable[[float], None] = time.sleep,
 ) -> Tested:
     """Get a node of the image, run the playbook on it, and give the node back.
@@ -92,6 +97,7 @@ def validate(
 
     :param wanted: returns False when the test must end.
     :raises DeadlineExceeded: there was no node in time.
+    :raises NotTested: the test could not be made.
     """
     provider, label = choose(config, wish)
     now = clock()
@@ -109,10 +115,12 @@ def validate(
     store.requests.create(request, priority=PRIORITY, ephemeral=True)
     say(f"request {request.id}: a node with label {label} at provider {provider}")
     try:
-        found = _await(nodes, request.id, wish.wait, wanted, clock, sleeper)
+        found = _await(nodes, request.id, wish.wait, wanted, steady, sleeper)
     finally:
         store.requests.delete(request.id)
     if isinstance(found, Refused):
+        if not found.tried:
+            raise NotTested(f"no node: {found.reason}")
         return Tested(provider, label, "", wish.build_id or "", PlaybookEnd(False, f"no node: {found.reason}"))
     return _played(nodes, found, upload, wish, config, wanted, (provider, label))
 
@@ -129,10 +137,18 @@ def _played(
     build = _build_of(taken.node)
     try:
         if wish.build_id and build != wish.build_id:
-            why = f"its launcher made node {taken.node.id} from build {build}: update the launcher of {place[0]}"
-            return Tested(*place, taken.node.id, build, PlaybookEnd(False, why))
+            raise NotTested(
+                f"its launcher made node {taken.node.id} from build {build}: update the launcher of {place[0]}"
+            )
         gate = GateSettings(wish.playbook, private_key=wish.private_key, timeout=wish.timeout)
         end = playbook_for(taken.node, KIND, upload, gate, config, wish.log).run(wanted)
+        if end.ours:
+            raise NotTested(f"the image could not be tested: {end.reason}")
+        if not end.passed and not taken.held.valid:
+            raise NotTested(
+                f"the ZooKeeper session was lost during the test, and a launcher may have deleted node"
+                f" {taken.node.id} then: test again; the playbook said: {end.reason}"
+            )
         return Tested(*place, taken.node.id, build, end)
     finally:
         nodes.give_back(taken)
@@ -143,15 +159,15 @@ def _await(
     request_id: str,
     seconds: float,
     wanted: Callable[[], bool],
-    clock: Callable[[], float],
+    steady: Callable[[], float],
     sleeper: Callable[[float], None],
 ) -> TakenNode | Refused:
     record = GateRecord("", "", request=request_id)
-    end, why = clock() + seconds, ""
-    while wanted() and clock() < end:
+    end, why = steady() + seconds, ""
+    while wanted() and steady() < end:
         found = nodes.taken(record)
         if found is None:
-            return Refused("its request is gone")
+            raise NotTested(f"request {request_id} or its node was deleted before the test: test again")
         if isinstance(found, TakenNode | Refused):
             return found
         why = found.reason

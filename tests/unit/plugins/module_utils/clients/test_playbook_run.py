@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,11 @@ def event(kind: str, task: str, host: str = "np1", **more: Any) -> str:
 
 
 WORKS = event("runner_on_ok", "DNS")
+
+
+def stats(dark: Mapping[str, int] | None = None, **failures: int) -> str:
+    """The command that leaves the event of the end: how many tasks of which host had failed, or could not reach it."""
+    return event("playbook_on_stats", "", failures=failures, dark=dark or {})
 
 
 @pytest.mark.parametrize("signal", [9, 15])
@@ -120,6 +126,49 @@ def test_a_playbook_that_ansible_cannot_run_is_not(tmp_path: Path, monkeypatch: 
     first = event("runner_on_failed", playbook_run.COMMAND_TASK, ignore_errors=True)
     end = run(tmp_path, monkeypatch, f"{first}; echo 'ERROR! no such module' > artifacts/play/stdout; exit 2")
     assert end == PlaybookEnd(False, "ERROR! no such module", ours=True)
+
+
+FAILS = event("runner_on_failed", "DNS", res={"msg": "no answer"})
+
+
+@pytest.mark.parametrize(
+    ("script", "reason", "ours"),
+    [
+        # An always block that loops over the logs.
+        (f"{FAILS}; for item in $(seq 250); do {event('runner_item_on_ok', 'logs')}; done; {stats(np1=1)}", "", False),
+        (f"{FAILS}; head -c 21000000 /dev/zero >> artifacts/play/job_events/1-x.json; {stats(np1=1)}", None, False),
+        (
+            f"{FAILS}; {event('runner_on_unreachable', 'mirror', res={'msg': 'gone'})}; {stats({'np1': 1})}",
+            "gone",
+            False,
+        ),
+        # A rescue has put it right, and then Ansible could not go on.
+        (f"{FAILS}; {event('error', 'next play')}; echo '[ERROR]: no such role' > artifacts/play/stdout", "role", True),
+        (f"{FAILS}; {stats()}; echo '[ERROR]: no such role' > artifacts/play/stdout", "no such role", True),
+    ],
+)
+def test_the_end_of_the_playbook_says_whether_the_node_has_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, reason: str | None, ours: bool
+) -> None:
+    end = run(tmp_path, monkeypatch, f"{script}; exit 2")
+    assert (end.passed, end.ours) == (False, ours)
+    assert ("its result is too long to be shown" if reason is None else reason or "task 'DNS': no answer") in end.reason
+
+
+@pytest.mark.parametrize(
+    ("task", "host", "told"),
+    [
+        ("Read the secret", "np1", "task 'Read the secret': no answer"),
+        ("Ask for a token", "np1", "task 'Ask for a token': no answer"),
+        ("login, password=hunter22", "np1", "task 'login, password=***': no answer"),
+        ("The mirror answers", "localhost", "task 'The mirror answers' on localhost: no answer"),
+    ],
+)
+def test_the_name_of_a_task_hides_nothing_of_what_it_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: str, host: str, told: str
+) -> None:
+    failed = event("runner_on_failed", task, host, res={"msg": "no answer"})
+    assert run(tmp_path, monkeypatch, f"{failed}; exit 2") == PlaybookEnd(False, told)
 
 
 @pytest.mark.parametrize(
