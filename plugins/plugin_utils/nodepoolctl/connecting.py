@@ -23,8 +23,8 @@ from .commands import LEASE_INFO, NODE_INFO
 
 NODE_ID = re.compile(r"[0-9]{10}")
 SILENT_SECONDS = 60
-"""After three times that without a word from the node ssh ends. By itself it waits for hours for a server that was deleted
-or lost, and with it a job of a CI whose lease is over."""
+"""After three times that without a word from the node ssh ends. By itself it waits for hours for a server that was
+deleted or lost, and with it a job of a CI whose lease is over."""
 Ask = Callable[[Any, Mapping[str, Any]], dict[str, Any]]
 
 
