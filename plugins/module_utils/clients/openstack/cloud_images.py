@@ -317,6 +317,7 @@ class CloudImages:
         :param disk_format: format of the file; "" to compare in any case.
         :return: what was compared: "size" and algorithms; empty for a converted image.
         :raises CloudImageBroken: something differs.
+        :raises ImageFileError: it differs because the file is not as it was built.
         """
         if image.size == 0:
             raise self._broken(image.id, f"has no data, and {file.path} has {file.size} bytes")
@@ -328,6 +329,8 @@ class CloudImages:
             # What a task imports, the cloud takes apart and puts together again.
             if disk_format and (self._converts or self.uses_tasks):
                 return []
+            if image.size in (None, file.size):
+                file.check_unchanged(known)
             raise
 
     def _compared(self, image: Image, file: DiskFile, known: Mapping[str, str]) -> list[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from ...model.errors import ImageFileError
 
@@ -58,6 +58,23 @@ class DiskFile:
         for piece in _pieces(self.path, self.size):
             made.update(piece)
         return made.hexdigest()
+
+    def check_unchanged(self, built: Mapping[str, str]) -> None:
+        """Read the whole file, to see whether it is as it was built.
+
+        :param built: its checksums then, in hex, by algorithm.
+        :raises ImageFileError: it is not, or cannot be read.
+        """
+        for algorithm, before in built.items():
+            now = self.digest(algorithm)
+            if now is not None and now != before:
+                raise ImageFileError(
+                    f"{self.path} was changed after its build: its {algorithm} is {now}, and it was built with"
+                    f" {before}: build the image again, or remove the files {self.path}.md5 and .sha256 if the"
+                    f" change was meant"
+                )
+            if now is not None:
+                return
 
 
 class FilePart:

@@ -31,7 +31,8 @@ from .usage_budgets import WHEN
 MISSED_AFTER, MISSED_FOR = 1800.0, 86400.0
 """Seconds without another launcher after which it is missed, and for which, as in the alert ``NodepoolNoStandby``."""
 MOST_LACKING = 3
-"""Most labels without their ready nodes that have a row each; more share one: often a single cloud is the cause."""
+"""Most labels without their ready nodes, and images without an upload at a provider, that have a row each; more share
+one: often a single cloud, or a builder, is the cause."""
 BY_COMMAND = "repeat its lease or release with --launch, or start a launcher"
 _AT_REST = (NodeState.READY, NodeState.HOLD, NodeState.IN_USE)
 _GATE_SAYS = {REJECTED: "is rejected", INCONCLUSIVE: "is not decided", FLAKY: "passed after a failure"}
@@ -218,6 +219,7 @@ def _of_budgets(budgets: Rows) -> Iterator[dict[str, Any]]:
 
 
 def _of_images(images: Rows) -> Iterator[dict[str, Any]]:
+    lacking: list[tuple[str, str]] = []
     for row in images:
         name = row["image"]
         if row["failures"]:
@@ -244,4 +246,18 @@ def _of_images(images: Rows) -> Iterator[dict[str, Any]]:
                 cause, told = f"gate-{gate['state']}", f"{build}: {gate['text'] or UNTOLD}"
                 yield row_about(cause, where, told, age=gate["age"], provider=provider, subject=name)
             if row["configured"] and item["current"] is None:
-                yield row_about("no-upload", where, "there is no ready upload", provider=provider, subject=name)
+                lacking.append((name, provider))
+    yield from _without_upload(lacking)
+
+
+def _without_upload(lacking: Sequence[tuple[str, str]]) -> Iterator[dict[str, Any]]:
+    """Yield rows about the images that providers (image, provider) have not got."""
+    if len(lacking) <= MOST_LACKING:
+        for name, provider in lacking:
+            where = f"{name} at {provider}"
+            yield row_about("no-upload", where, "there is no ready upload", provider=provider, subject=name)
+        return
+    images, providers = ({pair[place] for pair in lacking} for place in (0, 1))
+    told = f"there is no ready upload of {few(images, 'image')} at {few(providers, 'provider')}"
+    where = next(iter(providers)) if len(providers) == 1 else amount(len(providers), "provider")
+    yield row_about("no-upload", where, told, count=len(lacking), provider=where if len(providers) == 1 else "")

@@ -244,7 +244,7 @@ class ImageBuilder:
             formats = self._formats(job)
             planned = self._command(job, formats)
             with scratch_claim(job.images_dir, job.image.name, job.build_id, planned.temporary) as leftover:
-                work = _Work(self, job, planned, began + job.image.build_timeout)
+                work = _Work(self, job, planned, leftover.place, began + job.image.build_timeout)
                 try:
                     work.run(formats, folder)
                     made.cause = ""
@@ -293,12 +293,16 @@ class ImageBuilder:
 
 
 class _Work:
-    """One running build."""
+    """One running build.
 
-    def __init__(self, image_builder: ImageBuilder, job: Job, planned: Command, deadline: float) -> None:
+    :param place: the directory of its temporary files, without links: so the kernel names the files of loop devices.
+    """
+
+    def __init__(self, image_builder: ImageBuilder, job: Job, planned: Command, place: str, deadline: float) -> None:
         self._image_builder = image_builder
         self._job = job
         self._planned = planned
+        self._place = place
         self._deadline = deadline
         self._tail = LogTail(job.log, job.image.env_vars.values())
         self._child: Child | None = None
@@ -380,7 +384,7 @@ class _Work:
         :raises Ended: the kernel could not write all of the image, which diskimage-builder may not notice.
         """
         known = set(self._loop_devices)
-        self._loop_devices.update(loop_devices_below([self._planned.temporary]))
+        self._loop_devices.update(loop_devices_below([self._place]))
         # What a device lost before this build had it was another build's.
         lost = self._kernel_log.lost_writes(known)
         self._lost = {**{device: lost[device] for device in self._loop_devices & set(lost)}, **self._lost}

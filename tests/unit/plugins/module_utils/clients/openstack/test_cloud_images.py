@@ -26,6 +26,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors impo
     CloudImageBroken,
     CloudRefused,
     CloudUnavailable,
+    ImageFileError,
 )
 
 ID = "0b1e3a52-7f0d-4c53-9b0e-0d1c2b3a4f5e"
@@ -319,6 +320,18 @@ def test_what_glance_tells_is_compared(images, file) -> None:
         images.verify(image(os_hash_algo="sha512", os_hash_value="00"), file, {})
     with pytest.raises(CloudImageBroken, match="has 4 bytes, but"):
         images.verify(Image(ID, "x-1", "active", {}, size=4), file, {})
+
+
+def test_a_file_that_was_changed_after_its_build_is_told_as_that(images, file) -> None:
+    """Its checksum files are those of the build. It is no conversion, and no fault of the cloud."""
+    sent = {"checksum": hashlib.md5(b"abc").hexdigest()}
+    told = r"was changed after its build: its md5 is 900150983cd24fb0d6963f7d28e17f72, and it was built with 11: build"
+    with pytest.raises(ImageFileError, match=told):
+        images.verify(image(**sent), file, {"md5": "11"}, "raw")
+    with pytest.raises(CloudImageBroken, match="has the md5 22, but"):
+        images.verify(image(checksum="22"), file, {"md5": sent["checksum"]}, "raw")
+    images._converts = True
+    assert images.verify(image(**sent), file, {"md5": "11"}, "raw") == []
 
 
 def test_a_converted_image_is_not_compared(images, file) -> None:

@@ -121,8 +121,34 @@ def test_ready_nodes_that_many_labels_miss_are_one_row():
     assert [row["where"] for row in few] == [row["label"] for row in labels[:3]]
 
 
+def without_upload(*places: tuple[str, str]) -> list[dict[str, Any]]:
+    """The rows when these providers lack these images."""
+    images = [row for row in image_rows(CONFIG, reading_of({}), NOW) if row["image"] in {name for name, _at in places}]
+    for row in images:
+        row["providers"] = [item for item in row["providers"] if (row["image"], item["provider"]) in places]
+    return attention(reading_of({}), NOW, RowsOf(images=images))
+
+
 def test_an_image_without_an_upload_is_trouble():
-    assert ("debian-12 at cloud-fra", "there is no ready upload") in [(row["where"], row["text"]) for row in told({})]
+    rows = without_upload(("debian-12", "cloud-fra"), ("fedora-42", "cloud-fra"), ("fedora-42", "cloud-syd"))
+    assert [(row["where"], row["text"]) for row in rows] == [
+        ("debian-12 at cloud-fra", "there is no ready upload"),
+        ("fedora-42 at cloud-fra", "there is no ready upload"),
+        ("fedora-42 at cloud-syd", "there is no ready upload"),
+    ]
+
+
+def test_uploads_that_many_providers_lack_are_one_row():
+    """Without a builder, and at a new site, no provider has any; a row for each would push other troubles away."""
+    (row,) = (row for row in told({}) if row["cause"] == "no-upload")
+    count = len(busy_tree.PROVIDERS) * len(busy_tree.IMAGES)
+    assert (row["where"], row["count"]) == (f"{len(busy_tree.PROVIDERS)} providers", count)
+    told_of = "there is no ready upload of centos-stream-10, debian-12, debian-12-arm64 and 2 other images at cloud-"
+    assert row["text"].startswith(told_of) and troubles([row])[0]["href"] == "images?q="
+    (row,) = without_upload(*((image, "cloud-syd") for image in busy_tree.IMAGES[:4]))
+    assert (row["where"], row["provider"], row["count"]) == ("cloud-syd", "cloud-syd", 4)
+    assert row["text"].endswith("and 1 other image at cloud-syd")
+    assert troubles([row])[0]["href"] == "images?q=cloud-syd"
 
 
 def test_a_configuration_that_is_not_used_comes_first():

@@ -125,7 +125,7 @@ def make(folder, monkeypatch, lost, used=lambda places: ["/dev/loop7"], **enviro
         Isolation(), environment={**os.environ, **environment}, pause=lambda seconds: None, kernel_log=lambda: log
     )
     wanted = job(folder, dib_cmd=str(FAKE))
-    (folder / "images").mkdir()
+    (folder / "images").mkdir(exist_ok=True)
     image_builder.prepare(wanted)
     made = image_builder.make(wanted)
     assert log.closed
@@ -138,6 +138,18 @@ def test_an_image_that_the_kernel_could_not_write_is_no_success(tmp_path, monkey
     folder = tmp_path / "images"
     text = f"no space left on device: the kernel could not write all of the image to {folder}, through /dev/loop7"
     assert made.error.startswith(text)
+
+
+def test_the_device_is_found_where_images_dir_is_a_link(tmp_path, monkeypatch):
+    """The kernel shows the path of the file behind the device without links."""
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "images").symlink_to(tmp_path / "disk")
+
+    def used(places):
+        return ["/dev/loop7"] if f"{tmp_path}/disk/.stackci-tmp/{'a' * 32}" in places else []
+
+    made, files = make(tmp_path, monkeypatch, ["/dev/loop7"], used)
+    assert (made.cause, files) == (FAILED, [])
 
 
 def test_what_another_device_lost_is_no_matter_of_this_image(tmp_path, monkeypatch):
