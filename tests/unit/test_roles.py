@@ -27,6 +27,9 @@ def load(path):
     return yaml.safe_load((ROOT / "roles" / path).read_text("utf-8")) or {}
 
 
+READABLE = load("_runner_loop/vars/main.yml")["_runner_loop_readable"]
+
+
 def pack(root):
     """What the role's script packs; run_path leaves no byte code beside it, which has no licence."""
     return runpy.run_path(str(FILES / "pack.py"))["pack"](root)
@@ -75,7 +78,7 @@ def test_a_pack_is_the_same_whenever_its_content_is(tmp_path):
 
 def test_a_pack_runs_by_itself(tmp_path):
     with tarfile.open(fileobj=io.BytesIO(pack(ROOT))) as tar:
-        names = tar.getnames()
+        names = [member.name for member in tar if member.isfile()]
         if hasattr(tarfile, "data_filter"):  # Debian 12's Python is older than the first 3.11 that has it
             tar.extraction_filter = tarfile.data_filter
         tar.extractall(tmp_path)
@@ -93,3 +96,28 @@ def test_a_pack_runs_by_itself(tmp_path):
             check=False,
         )
         assert done.returncode == (0 if arguments == ["--help"] else 78), done.stderr
+
+
+def shut_out(folder):
+    """What in the folder is closed to other users."""
+    return [str(path) for path in folder.rglob("*") if path.stat().st_mode & 0o444 != 0o444]
+
+
+def test_services_can_read_what_a_root_with_a_strict_umask_installs(tmp_path):
+    """Hardened hosts have the umask 027 or 077 for root, and the services run as another user."""
+    shut = {"check": True, "umask": 0o077, "cwd": tmp_path}
+    subprocess.run(["tar", "--extract", "--gzip", "--preserve-permissions"], input=pack(ROOT), **shut)
+    assert (tmp_path / "ansible_collections" / "stackci" / "nodepool" / "plugins").is_dir()
+    one_folder = "ansible_collections/stackci/nodepool/plugins/filter"
+    subprocess.run([*READABLE, sys.executable, "-m", "compileall", "-q", one_folder], **shut)
+    assert (tmp_path / one_folder / "__pycache__").is_dir()
+    assert shut_out(tmp_path) == []
+
+
+@pytest.mark.parametrize("tasks", ["venv.yml", "collection.yml"])
+def test_each_command_that_makes_files_makes_them_readable(tasks):
+    flat = [one for task in load(f"_runner_loop/tasks/{tasks}") for one in task.get("block", [task])]
+    made = [task for task in flat if "creates" in task.get("ansible.builtin.command", {})]
+    assert made
+    for task in made:
+        assert "{{ _runner_loop_readable +" in " ".join(task["ansible.builtin.command"]["argv"].split()), task["name"]
