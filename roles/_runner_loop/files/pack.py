@@ -39,7 +39,7 @@ def pack(collection: Path) -> bytes:
     buffer = io.BytesIO()
     with gzip.GzipFile(fileobj=buffer, mode="wb", mtime=0) as packed, tarfile.open(fileobj=packed, mode="w") as tar:
         names = files(collection)
-        # With folders of their own: those that tar makes by itself get the umask of root, which may shut out the services.
+        # With folders: those that tar makes by itself get the umask of root, which may shut out the services.
         for folder in sorted({up for name in names for up in (Path(INSIDE) / name).parents} - {Path(".")}):
             member = tarfile.TarInfo(folder.as_posix())
             member.type, member.mode = tarfile.DIRTYPE, 0o755
