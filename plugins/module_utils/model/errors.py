@@ -122,6 +122,10 @@ class StoreDenied(StoreError):
     """ZooKeeper does not accept the account of this client, or the account may not do what was asked."""
 
 
+class RecordClosed(StoreConflict):
+    """A node's or request's znode is such that this client cannot change it; it is not used any more."""
+
+
 class StoreTooLarge(StoreError):
     """A request is larger than ZooKeeper accepts; it was not sent. ZooKeeper would have ended the connection."""
 

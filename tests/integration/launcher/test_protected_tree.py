@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoAuthError
+from kazoo.security import ACL, Id, Permissions
 
 from tests.support.ansible_run import run_alone, run_module
-from tests.support.fixtures_zookeeper import end
+from tests.support.fixtures_zookeeper import end, eventually
 from tests.support.launcher_case import Site
 
 OWN = "/nodepool/stackci"
@@ -121,3 +122,35 @@ def test_an_account_that_does_not_own_the_part_cannot_launch(site, accounts):
     )  # fmt: skip
     assert "can only be changed by digest:launcher" in told
     assert site.cloud.servers() == []
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["before-the-cycle", "while-it-works"])
+def test_records_that_others_do_not_let_be_changed_stop_nobody(site, before):
+    """Any client may make such a record: with an access list of its own, or one that ends with its session."""
+    site.configure()
+    client = site.requestor.client
+    for_reading = [ACL(Permissions.READ, Id("world", "anyone")), ACL(Permissions.ALL, Id("digest", "else:x"))]
+    node = {"type": ["small"], "provider": "one", "pool": "main"}
+    ways: list[dict[str, Any]] = [{"acl": for_reading}, {"ephemeral": True}]
+
+    def make() -> list[str]:
+        client.ensure_path("/nodepool/nodes")
+        client.ensure_path("/nodepool/requests")
+        records = [("nodes/", {**node, "state": state}) for state in ("used", "ready", "building")]
+        records += [("requests/100-", {"state": "requested", "node_types": [name]}) for name in ("small", "unknown")]
+        made = []
+        for name, document in records:
+            for how in ways if name == "nodes/" else ways[:1]:
+                path = client.create(f"/nodepool/{name}", json.dumps(document).encode(), sequence=True, **how)
+                made.append(str(path))
+        return made
+
+    odd = make() if before else []
+    with site.stay() as cycle:
+        eventually(cycle.acts)
+        odd = odd or make()
+        site.requestor.wait_for(site.requestor.ask("small"))
+        told = [f"{path} is ignored and not changed: " for path in odd]
+        assert eventually(lambda: all(any(line.startswith(each) for line in cycle.lines) for each in told))
+        assert not [line for line in cycle.lines if "restarting" in line], cycle.lines
+    assert {site.requestor.read(path)["state"] for path in odd} == {"used", "ready", "building", "requested"}

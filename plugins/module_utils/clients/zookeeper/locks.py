@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from ...model.errors import StoreConflict, StoreError, StoreGone
+from ...model.errors import RecordClosed, StoreConflict, StoreError, StoreGone
 from .link import paths
 from .link.batch import Batch, Sent
 from .link.session import Session
@@ -169,7 +169,7 @@ def acquire(session: Session, path: str, *, parents: bool = False) -> Held | Non
                 return None
             lock.create_tried = False
             taken = lock.acquire(blocking=False)
-    except StoreGone:
+    except (StoreGone, RecordClosed):
         return None
     except StoreError:
         session.make_up_for(partial(_withdraw, session, path, lock.prefix))
@@ -243,6 +243,8 @@ def _make_directory(session: Session, client: TreeClient, path: str, parents: bo
     """Make the lock directory; return False when there is nothing to lock."""
     try:
         session.create(path, parents=parents, client=client)
+    except RecordClosed:
+        raise
     except StoreConflict:
         return True
     except StoreGone:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from ...clients.zookeeper.link.paths import segment
 from ...launching.node_changes import ABSENT, HELD, NodeWish, Verdict, at_work, decide
-from ...model.errors import StoreConflict, StoreGone
+from ...model.errors import RecordClosed, StoreConflict, StoreGone
 from ...model.lease import hold_job
 from ...model.node import Node, NodeState
 from ...model.own_tree import LEASES
@@ -191,6 +191,8 @@ class NodesByHand:
                 return self._refused(node, verdict.refusal, busy=verdict.busy)
             self._store.nodes.write(verdict.node, held=held, if_unchanged=True)
             return NodeOutcome(node_id, node, verdict.node)
+        except RecordClosed as problem:
+            return NodeOutcome(node_id, refusal=str(problem))
         except (StoreConflict, StoreGone):
             return self._changed_meanwhile(node_id)
         finally:

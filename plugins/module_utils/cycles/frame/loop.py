@@ -10,7 +10,7 @@ from typing import Protocol
 
 from ...clients.zookeeper.link.connect_errors import host_names
 from ...model.config.types import ZooKeeperSettings
-from ...model.errors import StoreError, TreeExchanged
+from ...model.errors import RecordClosed, StoreError, TreeExchanged
 from ...model.lines import Trouble
 from .cycle_options import DEADLINE
 from .stop import SERVING, Stop
@@ -141,7 +141,7 @@ class Frame:
         """
         spoiled = self._store.state == "connected" and self._store.generation == generation
         if spoiled:
-            self._mishaps += 1
+            self._mishaps += not isinstance(error, RecordClosed)  # that record is not used again
             if self._mishaps > MOST_MISHAPS:
                 raise error
             self._say(Trouble(f"restarting with a new session: {error}"))

@@ -27,8 +27,9 @@ except ImportError:  # reported by client.require_kazoo
     NoAuthError = NoNodeError = Exception
 
 
-_CLOSED = b"?"
-"""The content of a document that this client may not read; it is no JSON."""
+def closed() -> Entry:
+    """Return the entry of a document that this client may not read or change; its content is no JSON."""
+    return Entry(b"?", ZnodeStat(*[-1] * len(ZnodeStat._fields)))
 
 
 class _Part(NamedTuple):
@@ -49,6 +50,7 @@ class CacheSync:
     :param roots: the paths that are read and followed, with everything below them.
     :param locks: the paths of :data:`paths.LOCKED` that the walk reads with their locks.
     :param unreadable: called with each path that this client may not read.
+    :param closed_before: the documents that are not used any more; those that vanish are taken out.
     """
 
     def __init__(
@@ -59,8 +61,10 @@ class CacheSync:
         roots: Iterable[str] = paths.DOCUMENT_ROOTS,
         locks: Iterable[str] = paths.LOCKED,
         unreadable: Callable[[str], None] = lambda _path: None,
+        closed_before: set[str] | None = None,
     ) -> None:
         self.tree = Tree()
+        self._closed = set() if closed_before is None else closed_before
         self._unreadable = unreadable
         self.problem: Exception | None = None
         self.own_writes = OwnWrites()
@@ -97,6 +101,7 @@ class CacheSync:
         if not paths.is_cached(path, self._roots):
             return
         if kind == DELETED:
+            self._closed.discard(path)
             self.tree.remove(path)
             self._changed(path)
             return
@@ -114,6 +119,12 @@ class CacheSync:
         """
         for path in self.own_writes.answered(awaited, written):
             self._look(path)
+
+    def close(self, path: str) -> None:
+        """Do not use a document any more."""
+        self._closed.add(path)
+        self.tree.carry(path, closed())
+        self._changed(path)
 
     def _look(self, path: str) -> None:
         if paths.is_lock(path):
@@ -149,10 +160,13 @@ class CacheSync:
         if isinstance(result.exception, NoAuthError):
             # It counts as a document that exists and that nobody can use, not as a missing one.
             self._unreadable(path)
-            self.tree.carry(path, Entry(_CLOSED, ZnodeStat(*[-1] * len(ZnodeStat._fields))))
+            self.tree.carry(path, closed())
             return True
         if result.exception is not None:
             return False  # the connection is gone: the next walk reads it
+        if path in self._closed:
+            self.tree.carry(path, closed())
+            return True
         data, stat = result.value
         before = self._before.entry(path)
         if before is not None and before.stat.mzxid == stat.mzxid and self.tree.entry(path) is None:

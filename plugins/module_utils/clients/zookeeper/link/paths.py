@@ -56,6 +56,14 @@ def below(path: str, root: str) -> bool:
     return path == root or path.startswith(root + "/")
 
 
+def shared_record(path: str) -> str | None:
+    """Return the path of the node or request to which *path* or a lock at *path* belongs; None if there is none."""
+    for root, records in ((NODES, NODES), (REQUESTS, REQUESTS), (REQUEST_LOCKS, REQUESTS)):
+        if path.startswith(root + "/"):
+            return f"{records}/{path[len(root) + 1 :].partition('/')[0]}"
+    return None
+
+
 def is_lock(path: str) -> bool:
     """Return True for a lock directory and all below it: only their existence matters, their data is never read."""
     if below(path, REQUEST_LOCKS):

@@ -72,6 +72,8 @@ class ReconnectingClient:
         self._closing = False
         self._supervisor: threading.Thread | None = None
         self.unusable = UnusableDocuments()
+        self._closed: set[str] = set()
+        """The nodes and requests that this client cannot change."""
         self.refusal = ""
         """Why ZooKeeper does not take the account of this client any more; "" while it does, or is not reached."""
         self._watch = True
@@ -221,7 +223,7 @@ class ReconnectingClient:
         breaks = self._breaks  # the watch ends with its connection, also where the next one stands already
         if self.mutable:
             self._make_chroot(client)
-        feed = CacheSync(client, self.tree, self.notify, self._roots, self._locks, self._tell_unreadable)
+        feed = CacheSync(client, self.tree, self.notify, self._roots, self._locks, self._tell_unreadable, self._closed)
         feed.start(watch=self._watch)
         if not feed.wait(_WALK_TIMEOUT) or feed.problem is not None:
             hosts = ", ".join(connect_errors.host_names(self._settings))

@@ -10,24 +10,32 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
+from functools import partial
 from typing import Any, Protocol
 
 from ....model.config.types import ZooKeeperSettings
-from ....model.errors import StoreConflict, StoreError, StoreTooLarge
+from ....model.errors import RecordClosed, StoreConflict, StoreError, StoreTooLarge
 from . import paths
 from .accounts import AccessLists
-from .multi import LARGEST, TOGETHER, Multi, MultiRead, changes, in_parts, size_of
+from .multi import LARGEST, TOGETHER, Multi, MultiRead, changes, failure, in_parts, size_of
 from .reconnecting import CONNECTED, ReconnectingClient
 from .store_answers import StoreAnswer, Unanswered, translated
 from .tree import Entry, Stat
 from .tree_client import TreeClient
 
 try:
-    from kazoo.exceptions import ConnectionLoss, NodeExistsError, NoNodeError, NotEmptyError
+    from kazoo.exceptions import (
+        ConnectionLoss,
+        NoAuthError,
+        NoChildrenForEphemeralsError,
+        NodeExistsError,
+        NoNodeError,
+        NotEmptyError,
+    )
     from kazoo.protocol.serialization import Create2, Delete, GetChildren, GetData, SetData
     from kazoo.security import OPEN_ACL_UNSAFE
 except ImportError:  # reported by client.require_kazoo
-    ConnectionLoss = Exception
+    ConnectionLoss = NoAuthError = NoChildrenForEphemeralsError = Exception
     NodeExistsError, NoNodeError, NotEmptyError = (type(name, (Exception,), {}) for name in ("Exists", "Gone", "Full"))
 
 # Without a handler of the folder above Python prints warnings to stderr, where a module must not write.
@@ -132,8 +140,34 @@ class Session(ReconnectingClient):
         writes = [client.unchroot(item.path) for item, _none in changes(request) if not isinstance(item, Delete)]
         if writes and feed is not None:
             answer.echo = (feed, feed.own_writes.expect(writes), client, request)
-        client.submit(request, answer)
+        client.submit(request, partial(self._answered, answer, client, request) if size else answer)
         return answer
+
+    def _answered(self, answer: StoreAnswer, client: TreeClient, request: Any, result: Any) -> None:
+        """Hand over the answer to a change. A node or request that cannot be changed is not used any more.
+
+        Any client may make one, with an access list or as an ephemeral znode: it would end each cycle that meets it.
+        """
+        values = result.value if isinstance(request, Multi) and result.exception is None else [result.exception]
+        place, problem = failure(values) or (0, None)
+        if isinstance(problem, NoAuthError | NoChildrenForEphemeralsError):
+            operation, _none = list(changes(request))[place]
+            path = client.unchroot(operation.path)
+            # The parent decides about what is created or deleted in it.
+            record = paths.shared_record(path if isinstance(operation, SetData) else paths.split(path)[0])
+            if record is not None:
+                why = "its access list in ZooKeeper does not allow this client to change it"
+                if isinstance(problem, NoChildrenForEphemeralsError):
+                    why = "it is an ephemeral znode, which nobody can lock"
+                closed = RecordClosed(f"{record} cannot be changed: {why}: correct it, or delete it by hand")
+                self.unusable.add(record, why)
+                if self.feed is not None:
+                    self.feed.close(record)
+                if isinstance(request, Multi):
+                    values[place] = closed
+                else:
+                    result.exception = closed
+        answer(result)
 
     def writer(self, path: str, client: TreeClient | None = None) -> TreeClient:
         """Return the session in which the caller may change *path*.

@@ -15,7 +15,7 @@ from ....launching.moving import Departures, may_move
 from ....launching.snapshot import Snapshot
 from ....model import reasons
 from ....model.counters import REQUEST_READY
-from ....model.errors import StoreGone
+from ....model.errors import RecordClosed, StoreGone
 from ....model.launch import Phase
 from ....model.lines import Line, collapsed, word_for
 from ....model.node import Node, NodeState
@@ -448,8 +448,8 @@ class AcceptedRequests:
     def _write(self, accepted: AcceptedRequest) -> bool:
         try:
             self._context.store.requests.write(accepted.request)
-        except StoreGone:
-            # The requestor has just deleted it; the upkeep of allocations frees its nodes.
+        except (StoreGone, RecordClosed):
+            # The requestor has just deleted it, or lets nobody change it; the upkeep of allocations frees its nodes.
             self._context.account.canceled.append(accepted.request.id)
             return False
         return True
