@@ -480,7 +480,7 @@ class VirtualCloud:
 
     def _shown(self, machine: Machine, status: str, fault: str | None = None) -> Server:
         addresses = []
-        if status == "ACTIVE":
+        if status == "ACTIVE" and machine.address:
             addresses.append(Address("public" if self.direct else "private", machine.address, 4))
         if status == "ACTIVE" and machine.floating:
             addresses.append(Address("private", machine.floating, 4, floating=True))

@@ -80,3 +80,23 @@ def test_a_server_that_is_stopped_is_not_waited_for_until_launch_timeout() -> No
         assert world.run(120, until=lambda: any(machine.status == "SHUTOFF" for machine in cloud.machines.values()))
         cloud.fate = lambda machine: Fate()
         assert world.run(300, until=lambda: world.state(request) == "fulfilled")
+
+
+@pytest.mark.parametrize("direct", [True, False], ids=["public", "floating"])
+def test_a_server_whose_address_is_shown_after_it_became_active_is_kept(direct: bool) -> None:
+    """nova fills in what neutron tells it later. Without any address the network would be to blame."""
+    with World(one_provider()) as world:
+        cloud = world.clouds["east"]
+        cloud.direct = direct
+        cycle = world.start()
+        request = world.request("small")
+        assert world.run(60, until=lambda: bool(cloud.machines))
+        (machine,) = cloud.machines.values()
+        address, machine.address = machine.address, ""
+        assert world.run(120, until=lambda: machine.active_at is not None)
+        world.run(6)
+        machine.address = address
+        assert world.run(60, until=lambda: world.state(request) == "fulfilled")
+        assert list(cloud.machines) == [machine.id]
+        assert [node.interface_ip for node in world.store.nodes.list()] == [machine.floating or address]
+        assert not [line for _when, line in cycle.lines if "[owner: " in line]

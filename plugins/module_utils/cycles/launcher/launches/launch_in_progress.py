@@ -36,6 +36,8 @@ from ..provider.watched import Watched
 
 REREAD = 300.0
 """Seconds for which names that were read again after a doubt count as read anew."""
+ADDRESS_SECONDS = 10.0
+"""Seconds for which an ACTIVE server may show no address."""
 ASKED_FOR = frozenset({Phase.CREATING, Phase.UNCLEAR, Phase.BOOTING})
 """The phases in which a server may be coming."""
 UNREACHED = ASKED_FOR | {Phase.ADDRESSING, Phase.REACHING}
@@ -87,6 +89,8 @@ class LaunchInProgress:
     """The build of the current attempt's server, if this cycle has sent the create."""
     flavors_seen: list[Flavor] | None = None
     """The list of flavors with which the flavor of the launch was last compared."""
+    bare: tuple[str, float] = ("", 0.0)
+    """The id of the server that was seen ACTIVE without any address, and when first."""
     abandoned: bool = False
     """True when its request got other nodes because its guest was late: its end shows whether its build is at fault."""
     lacks: Reason | None = None
@@ -161,6 +165,17 @@ class LaunchInProgress:
         """The most seconds from an address to an answer by ssh."""
         own = self.label.launches.boot_timeout
         return self.actor.provider.boot_timeout if own is None else own
+
+    def awaits_address(self, server: Server, now: float) -> bool:
+        """Return True while a server that has just become ACTIVE shows no address at all.
+
+        nova shows what neutron has told it, which may come a moment later.
+        """
+        if server.status != "ACTIVE" or server.addresses or server.access_ipv4 or server.access_ipv6:
+            return False
+        if self.bare[0] != server.id:
+            self.bare = (server.id, now)
+        return now - self.bare[1] < ADDRESS_SECONDS
 
     @property
     def is_queued(self) -> bool:

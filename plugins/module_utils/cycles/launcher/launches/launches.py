@@ -342,6 +342,8 @@ class Launches:
             needs_address = launch.floating_doubt or self._addressing.needed(actor, server, networks)
         ongoing.list_seen = actor.view.listed_from
         if server is not None:
+            if launch.phase == Phase.BOOTING and ongoing.awaits_address(server, now):
+                return
             launch.volume_ids = list(server.volume_ids)
             if server.host_id and not ongoing.has_host and server.status == "BUILD":
                 self._outcomes.placed(ongoing, active=False)
