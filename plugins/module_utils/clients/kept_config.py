@@ -17,7 +17,7 @@ import stat
 import time
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
-from glob import glob
+from glob import escape, glob
 from itertools import product
 
 from .config_file import ConfigFiles, settings_beside
@@ -54,12 +54,12 @@ def keep(folder: str, files: ConfigFiles) -> None:
     os.close(open_private_folder(folder))
     digest = _digest(files)
     content = {name: getattr(files, name) for name in _FIELDS}
-    about = {"path": os.path.abspath(files.path), "written": files.written, "digest": digest}
-    for name in _names(files.path, files.secure_path, files.settings_path):
+    about = {"written": files.written, "digest": digest}
+    for name, sources in _names(files.path, files.secure_path, files.settings_path).items():
         path = os.path.join(folder, name)
         former = _read(path, {os.geteuid()})
         if former is None or (former.digest, former.files.written) != (digest, files.written):
-            write_private(path, json.dumps({**about, **content}))
+            write_private(path, json.dumps({"paths": sources, **about, **content}))
             _forget_removed(folder)
         else:
             os.utime(path)
@@ -96,13 +96,14 @@ def find(
 
 
 def _forget_removed(folder: str) -> None:
-    """Delete old copies of files that do not exist any more."""
-    for path in glob(os.path.join(folder, _name_of("*"))):
+    """Delete old copies of files that do not exist any more, such as versions that a link has led to."""
+    for path in glob(os.path.join(escape(folder), _name_of("*"))):
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             if time.time() - os.stat(path).st_mtime > FORGET:
                 with open(path, encoding="utf-8") as file:
-                    source = json.load(file)["path"]
-                if not os.path.exists(source):
+                    document = json.load(file)
+                # Former versions have stored one path.
+                if not all(map(os.path.exists, document.get("paths") or [document["path"]])):
                     os.unlink(path)
 
 
@@ -114,8 +115,10 @@ def _trusted(path: str) -> Iterator[int]:
         yield os.stat(path).st_uid
 
 
-def _names(path: str, secure_path: str | None, settings_path: str | None) -> list[str]:
+def _names(path: str, secure_path: str | None, settings_path: str | None) -> dict[str, list[str]]:
     """Return the names of the copy: by the paths as they are given, and by where their links lead.
+
+    Each with the files without which the copy is of no use.
 
     A file may have several paths. A link may lead to another file after a change, or to none.
 
@@ -123,8 +126,12 @@ def _names(path: str, secure_path: str | None, settings_path: str | None) -> lis
     """
     elsewhere = [settings_path] if settings_path and settings_path != settings_beside(path) else []
     paths = (path, secure_path, *elsewhere)
-    named = [json.dumps([one and place(one) for one in paths]) for place in (os.path.abspath, os.path.realpath)]
-    return list(dict.fromkeys(_name_of(hashlib.sha256(text.encode()).hexdigest()[:16]) for text in named))
+    names: dict[str, list[str]] = {}
+    for place in (os.path.abspath, os.path.realpath):
+        placed = [one and place(one) for one in paths]
+        needed = list(filter(None, placed)) if place is os.path.realpath else [place(path)]
+        names.setdefault(_name_of(hashlib.sha256(json.dumps(placed).encode()).hexdigest()[:16]), needed)
+    return names
 
 
 def _name_of(key: str) -> str:

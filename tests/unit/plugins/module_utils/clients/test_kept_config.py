@@ -209,6 +209,29 @@ def test_copies_of_files_that_are_gone_are_deleted_when_they_are_old(folder, fil
     assert not os.path.exists(gone)
 
 
+@pytest.mark.parametrize("name", ["nodepool.yaml", "secure.conf"])
+def test_copies_of_versions_that_a_link_has_left_are_deleted_when_they_are_old(tmp_path, files, name):
+    """As in a ConfigMap or Secret: each version is a folder of its own, removed when ``..data`` leads to another."""
+    mounted, folder = tmp_path / "mounted", tmp_path / "state [1]"
+    mounted.mkdir()
+    (mounted / name).symlink_to(f"..data/{name}")
+    linked = {"nodepool.yaml": {"path": str(mounted / name)}, "secure.conf": {"secure_path": str(mounted / name)}}[name]
+    for number in range(1, 5):
+        version = mounted / f"..version-{number}"
+        version.mkdir()
+        (version / name).write_text(f"# {number}\n", encoding="utf-8")
+        (mounted / "..new").symlink_to(version.name)
+        (mounted / "..new").replace(mounted / "..data")
+        for former in folder.glob("*"):
+            os.utime(former, (0, 0))
+        last = replace(files, **linked, secure_text=f"{number}")
+        keep(str(folder), last)
+        (version / name).unlink()
+    assert len(list(folder.iterdir())) == 2, "one by the link, one by where it leads"
+    kept = find([str(folder)], last.path, last.secure_path)
+    assert kept is not None and kept.files.secure_text == "4"
+
+
 def test_the_settings_are_kept_too_and_those_beside_nodepool_yaml_may_come_and_go(folder, files):
     beside = settings_beside(files.path)
     own = replace(files, settings_path=beside, settings_text="labels: []\n")
