@@ -54,6 +54,7 @@ from ..context.observe_images import (
     view_images,
 )
 from .build import READY, BuildContext, Report
+from .build_times import correct_times
 from .builder_metrics import (
     BUILDING,
     IDLE,
@@ -222,8 +223,8 @@ class BuildsCycle(Work):
         for line in context.store.odd_documents():
             context.say(line)
         failed = fail_abandoned(context.store, view, now, context.say)
-        if failed:
-            self._abandoned += failed
+        self._abandoned += failed
+        if failed or correct_times(context.store, view, now, context.say):
             view = self._view()
         self._drop_served(view)
         note_absences(context.store, view)
