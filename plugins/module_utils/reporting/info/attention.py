@@ -31,8 +31,8 @@ from .usage_budgets import WHEN
 MISSED_AFTER, MISSED_FOR = 1800.0, 86400.0
 """Seconds without another launcher after which it is missed, and for which, as in the alert ``NodepoolNoStandby``."""
 MOST_LACKING = 3
-"""Most labels without their ready nodes, and images without an upload at a provider, that have a row each; more share
-one: often a single cloud, or a builder, is the cause."""
+"""Most labels without their ready nodes or without a pool, and images without an upload at a provider, that have a row
+each; more share one: often a single cloud, a single file or a builder is the cause."""
 BY_COMMAND = "repeat its lease or release with --launch, or start a launcher"
 _AT_REST = (NodeState.READY, NodeState.HOLD, NodeState.IN_USE)
 _GATE_SAYS = {REJECTED: "is rejected", INCONCLUSIVE: "is not decided", FLAKY: "passed after a failure"}
@@ -189,16 +189,25 @@ def _wasted(reading: TreeReading, providers: Rows, now: float) -> Iterator[dict[
 def _of_labels(labels: Rows, providers: Rows) -> Iterator[dict[str, Any]]:
     """Yield the labels without a pool, if any launcher works at all, and those without their ready nodes."""
     at_work = any(row["acting"] or row["acted_for_by"] for row in providers)
-    lacking = []
+    lacking, unserved = [], []
     for row in labels:
         if at_work and not row["pools"] and (row["configured"] or row["wanted"]):
-            asked = f"; {amount(row['requests'], 'request')} for it" if row["requests"] else ""
-            told = f"no registered pool offers this label{asked}"
-            yield row_about("label-unserved", row["label"], told, subject=row["label"])
+            if row["requests"]:
+                told = f"no registered pool offers this label; {amount(row['requests'], 'request')} for it"
+                yield row_about("label-unserved", row["label"], told, subject=row["label"], count=row["requests"])
+            else:
+                unserved.append(row["label"])
         elif row["min_ready_missing"]:
             lacking.append(row)
     for together in [lacking] if len(lacking) > MOST_LACKING else [[row] for row in lacking]:
         yield _missing(together)
+    # Behind those that somebody has asked for.
+    if len(unserved) > MOST_LACKING:
+        told = f"no registered pool offers {few(unserved, 'label')}, and nobody asks for them"
+        yield row_about("label-unserved", amount(len(unserved), "label"), told, count=0)
+    else:
+        for label in unserved:
+            yield row_about("label-unserved", label, "no registered pool offers this label", subject=label, count=0)
 
 
 def _missing(labels: Rows) -> dict[str, Any]:

@@ -75,8 +75,9 @@ def _provider_place(row: Mapping[str, Any]) -> str:
 
 _PLACES: Mapping[str, Place] = {
     **dict.fromkeys(("clock", "configuration", "metrics"), lambda row: ""),
-    "label-unserved": lambda row: f"?q={quoted(row['subject'])}",
-    "min-ready": lambda row: f"?q={quoted(row['subject'])}" if row["subject"] else "#h-labels",
+    **dict.fromkeys(
+        ("label-unserved", "min-ready"), lambda row: f"?q={quoted(row['subject'])}" if row["subject"] else "#h-labels"
+    ),
     "no-upload": lambda row: f"images?q={quoted(row['subject'] or row['provider'])}",
     "requests-failed": lambda row: f"requests?state={RequestState.FAILED}",
     "requests-wait": lambda row: f"requests?state={RequestState.REQUESTED}",

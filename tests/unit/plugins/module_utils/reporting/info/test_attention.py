@@ -106,6 +106,26 @@ def test_a_label_that_no_pool_offers_is_told_once_a_launcher_works():
     )
 
 
+def test_labels_without_a_pool_that_nobody_asks_for_are_one_row_behind_those_that_are_asked_for():
+    """A list of labels may name many that no provider has; a row for each would push other troubles away."""
+    unserved = {"configured": True, "wanted": 0, "pools": [], "requests": 0, "min_ready_missing": 0}
+    labels = [{**unserved, "label": f"old-{number}"} for number in range(5)]
+    labels += [{**unserved, "label": "wanted-1", "requests": 1}, {**unserved, "label": "wanted-9", "requests": 9}]
+
+    def rows_of(*some: dict[str, Any]) -> list[dict[str, Any]]:
+        return attention(reading_of({}), NOW, RowsOf(labels=some, providers=provider_rows(CONFIG, served, NOW)))
+
+    served = reading_of(busy_tree.documents(NOW), busy_tree.locks())
+    rows = [row for row in rows_of(*labels) if row["cause"] == "label-unserved"]
+    assert [row["where"] for row in rows] == ["wanted-9", "wanted-1", "5 labels"]
+    assert rows[-1]["text"].startswith(
+        "no registered pool offers old-0, old-1, old-2 and 2 other labels, and nobody asks"
+    )
+    assert troubles(rows)[-1]["href"] == "#h-labels"
+    apart = [row for row in rows_of(*labels[:3]) if row["cause"] == "label-unserved"]
+    assert [row["where"] for row in apart] == ["old-0", "old-1", "old-2"]
+
+
 def test_ready_nodes_that_many_labels_miss_are_one_row():
     """A cloud that is down takes the ready nodes of all its labels; a row for each would push other troubles away."""
     config = parse_config(busy_tree.config().replace("min-ready: 0", "min-ready: 2"))
