@@ -58,6 +58,9 @@ _DOMAINS = {
 _ACCOUNT = {
     "password is expired": "set a new one (openstack user password set), and write it into password of the entry",
     "account is locked": "correct its password, and wait until keystone lets the user in again",
+    "auth rules were satisfied": "its user must give more than one proof, e.g. a one-time password: create an"
+    " application credential (openstack application credential create NAME), and write auth_type:"
+    " v3applicationcredential, application_credential_id and application_credential_secret into the entry",
     "account is disabled": "ask the operators of the cloud to enable the user, or name another username in it",
 }
 """What keystone says of an account to which the right password, or one that was right, was given → what to do."""

@@ -152,11 +152,20 @@ class Login:
         return backoff(self._refusals, first=FIRST_PAUSE, most=LONGEST_PAUSE)
 
 
+def refused_with(problem: BaseException) -> int | None:
+    """Return the status with which a login was answered, None if it was not.
+
+    A user who needs a second factor gets 401, for which keystoneauth raises no HttpError.
+    """
+    status = getattr(problem, "http_status", None) or getattr(getattr(problem, "response", None), "status_code", None)
+    return status if isinstance(status, int) else None
+
+
 def _is_lasting(problem: BaseException) -> bool:
     """Return True for a failure that will most likely stay the same: a refusal, or an answer without sense."""
     seen: BaseException | None = problem
     while seen is not None:
-        if getattr(seen, "http_status", None) in REFUSED or isinstance(seen, ValueError):
+        if refused_with(seen) in REFUSED or isinstance(seen, ValueError):
             return True
         seen = seen.__cause__ or seen.__context__
     return False

@@ -45,7 +45,7 @@ from .library import (
     ks_session,
     requests,
 )
-from .login import shared_login
+from .login import refused_with, shared_login
 from .remarks import Remarks
 from .transport import (
     AnswerTimes,
@@ -348,7 +348,7 @@ class Rest:
             if access is not self._checked:
                 self._checked = checked_access(access)
             return access
-        except ks_exceptions.HttpError as problem:
+        except (ks_exceptions.HttpError, ks_exceptions.MissingAuthMethods) as problem:
             raise self._login_refused(problem) from problem
         except ks_exceptions.ClientException as problem:
             # The caller's own call has not been sent yet.
@@ -371,8 +371,10 @@ class Rest:
 
     def _login_refused(self, problem: Any) -> CloudError:
         """Return the error for a login that was answered with another status than success."""
-        status = int(problem.http_status or 0)
+        status = refused_with(problem) or 0
         body = getattr(problem.response, "text", "") or str(problem.message or "")
+        if isinstance(problem, ks_exceptions.MissingAuthMethods):
+            body = json.dumps({"message": str(problem)})
         headers = getattr(problem.response, "headers", None) or {}
         if status in (401, 403) and is_foreign(body, headers):
             return error_without_answer(

@@ -23,7 +23,7 @@ from ....model.config.known_secrets import known_secrets
 from ....model.config.types import NodepoolConfig, Provider
 from ....model.errors import CloudError
 from ....model.launch import Phase, time_left
-from ....model.lines import Line
+from ....model.lines import Line, span
 from ....model.redaction import redacted
 from ....model.subjects import subject_of_node
 from ..context.context import Context
@@ -139,7 +139,7 @@ class Reaching:
         for node_id, (ongoing, at) in list(self._unanswered.items()):
             if now >= at:
                 del self._unanswered[node_id]
-                self._tell_silence(ongoing)
+                self._tell_silence(ongoing, now)
 
     def next_due(self, now: float) -> float:
         """Return the seconds until one of these waits ends, or a silent server is to be told."""
@@ -148,14 +148,16 @@ class Reaching:
         due += [since + LONGEST_LOOK for _ongoing, _follow, since in self._looked_up.values()]
         return min(due, default=float("inf")) - now
 
-    def _tell_silence(self, ongoing: LaunchInProgress) -> None:
+    def _tell_silence(self, ongoing: LaunchInProgress, now: float) -> None:
         node, half = ongoing.node, HALF * ongoing.boot_timeout
         address = node.interface_ip or ""
         place = f"[{address}]" if ":" in address else address
-        server = ongoing.actor.view.servers.get(ongoing.launch.server_id or "")
+        view = ongoing.actor.view
+        server, age = view.servers.get(ongoing.launch.server_id or ""), now - view.listed_from
         status = server.status if server is not None else "no longer listed"
+        shown = f"is {status}" if age <= FRESH else f"was {status} {span(age)} ago"
         line = (
-            f"node {node.id}: server {ongoing.launch.server_id} is {status}, but {place}:{node.connection_port} has not"
+            f"node {node.id}: server {ongoing.launch.server_id} {shown}, but {place}:{node.connection_port} has not"
             f" answered for {half:g} s; this attempt ends after {ongoing.boot_timeout:g} s (boot-timeout)"
         )
         self._context.account.say(Line(line, **subject_of_node(node, ongoing.launch)))

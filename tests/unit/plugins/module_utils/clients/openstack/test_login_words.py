@@ -30,3 +30,14 @@ def test_a_login_for_which_keystone_does_not_find_something_is_the_account_s(
     assert "auth_url" not in str(caught.value)
     with pytest.raises(CloudAuthError):
         make_client().list_servers()
+
+
+def test_a_user_who_needs_a_second_factor_is_told_what_to_use_instead(cloud, make_client) -> None:
+    receipt = {"methods": ["password"], "expires_at": "2026-11-27T18:00:00.000000Z", "user": {"name": "ci"}}
+    body = {"receipt": receipt, "required_auth_methods": [["password", "totp"]]}
+    cloud.on("POST", "/v3/auth/tokens", (401, body, {"Openstack-Auth-Receipt": "gAAAA"}))
+    client = make_client()
+    for _unused in range(5):
+        with pytest.raises(CloudAuthError, match=r"'totp'.*: its user must give more than one proof.*application"):
+            client.list_servers()
+    assert cloud.calls() == ["POST /v3/auth/tokens"]
