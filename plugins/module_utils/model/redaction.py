@@ -15,8 +15,16 @@ LEAST = 4
 """A shorter value is not hidden: it occurs in many words."""
 LONGEST_LINE = 8000
 """Longest line in which secrets are looked for by their names; the patterns take time that grows with its square."""
-_NAMES = r"x-auth-token|x-subject-token|passw(?:or)?d|secret|token"
-_NAMED = re.compile(rf"(?i)((?:{_NAMES})[\"']?\s*[:=]\s*[\"']?)([^\s\"',}}&]+)")
+_NAMES = r"passw(?:or)?d|passphrase|secret(?:_?access)?(?:_?key)?|token|api[_-]?key"
+_QUOTE = r"""(?P<quote>\\*["'])"""
+"""With backslashes in JSON that is a text of other JSON."""
+_VALUE = r"""(?P<value>(?(quote)(?:(?!(?P=quote))(?:\\.|.))+|[^\s"',}&]+))"""
+"""Up to the same quote; without one, up to what ends a word."""
+_NAMED = re.compile(rf"""(?i)(?P<name>(?:{_NAMES})(?:\\*["'])?\s*[:=]\s*){_QUOTE}?{_VALUE}""")
+_OPTION = re.compile(rf"(?i)(?P<name>(?<![\w-])--[\w-]*(?:{_NAMES})\s+){_QUOTE}?{_VALUE}")
+_HEADER = re.compile(
+    rf"""(?i)(?P<name>authorization(?:\\*["'])?\s*[:=]\s*(?:\\*["'])?(?:basic|bearer|digest|token)\s+){_QUOTE}?{_VALUE}"""
+)
 _NAME = re.compile(rf"(?i){_NAMES}")
 _TOKEN = re.compile(r"gAAAA[\w=-]{20,}")
 _LOGIN = re.compile(r"(?<=://)[^\s'\"]+(?=@)")
@@ -42,7 +50,7 @@ def redacted_sentence(text: str, secrets: Iterable[str], longest: int) -> str:
 
 def named_secrets(text: str) -> tuple[str, ...]:
     """Return the values in a text whose names say that they are secret, such as ``password: x``."""
-    return tuple(match[2] for match in _NAMED.finditer(text)) if len(text) <= LONGEST_LINE else ()
+    return tuple(match["value"] for match in _NAMED.finditer(text)) if len(text) <= LONGEST_LINE else ()
 
 
 def secret_values(values: Mapping[str, str]) -> tuple[str, ...]:
@@ -53,6 +61,8 @@ def secret_values(values: Mapping[str, str]) -> tuple[str, ...]:
 def _line(line: str) -> str:
     if len(line) > LONGEST_LINE:
         return line
-    for pattern, instead in ((_TOKEN, MASK), (_NAMED, rf"\1{MASK}"), (_LOGIN, MASK)):
-        line = pattern.sub(instead, line)
+    for named in (_NAMED, _OPTION, _HEADER):
+        line = named.sub(lambda match: f"{match['name']}{match['quote'] or ''}{MASK}", line)
+    for pattern in (_TOKEN, _LOGIN):
+        line = pattern.sub(MASK, line)
     return line

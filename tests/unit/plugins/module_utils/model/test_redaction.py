@@ -24,6 +24,22 @@ KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNz\nAAAAQQ\n-----END OPENSSH P
         ("PASSWORD=abc next", "PASSWORD=*** next"),
         ('{"token": "abc"}', '{"token": "***"}'),
         ("passwd: abc\nok\n", "passwd: ***\nok\n"),
+        ('password: "correct horse, battery" ok', 'password: "***" ok'),
+        ("password='it is' ok", "password='***' ok"),
+        (r'password="a\"b c" ok', 'password="***" ok'),
+        ('password: "not closed', 'password: "***'),
+        (r"body: {\"password\": \"abc d\", \"a\": 1}", r"body: {\"password\": \"***\", \"a\": 1}"),
+        ('password: "" ok', 'password: "" ok'),
+        ("AWS_SECRET_ACCESS_KEY=abc/d", "AWS_SECRET_ACCESS_KEY=***"),
+        ('"SecretAccessKey": "abc"', '"SecretAccessKey": "***"'),
+        ("api_key=abc&x=1", "api_key=***&x=1"),
+        ("passphrase: abc", "passphrase: ***"),
+        ("mysql --password abc -e x", "mysql --password *** -e x"),
+        ("openstack --os-token 'abc' x", "openstack --os-token '***' x"),
+        ("> Authorization: Bearer abc.def", "> Authorization: Bearer ***"),
+        ("-H 'authorization: Basic YWJj'", "-H 'authorization: Basic ***'"),
+        ("the token expires; the secret is out; passwords: 3 were tried", None),
+        ("token_type: bearer, password_expires_at: 2027", None),
         ("https://me:abc@mirror/x", "https://***@mirror/x"),
         (f"a\n{KEY}b", "a\n-----BEGIN OPENSSH PRIVATE KEY-----***-----END OPENSSH PRIVATE KEY-----\nb"),
         (KEY[20:], "***-----END OPENSSH PRIVATE KEY-----\n"),
@@ -31,8 +47,9 @@ KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNz\nAAAAQQ\n-----END OPENSSH P
         ("a 123 b", "a 123 b"),
     ],
 )
-def test_secrets_are_hidden(text: str, shown: str) -> None:
-    assert redacted(text, ("hunter22", "123")) == shown
+def test_secrets_are_hidden(text: str, shown: str | None) -> None:
+    """``None`` for a text without a secret."""
+    assert redacted(text, ("hunter22", "123")) == (text if shown is None else shown)
 
 
 def test_a_secret_that_contains_another_one_is_hidden_as_a_whole() -> None:
