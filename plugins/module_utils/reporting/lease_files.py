@@ -120,7 +120,8 @@ def ssh_config_text(rows: Sequence[Mapping[str, Any]], known_hosts: str, private
         lines += [f"  User {_quoted(row['user'])}"] if row["user"] else []
         lines += [f"  IdentityFile {_quoted(private_key)}", "  IdentitiesOnly yes"] if private_key else []
         lines += [f"  UserKnownHostsFile {_quoted(known_hosts)}", "  GlobalKnownHostsFile /dev/null"]
-        lines.append(f"  StrictHostKeyChecking {_checking(row)}")
+        # A connection that is kept may be that of a deleted node whose address this one has.
+        lines += [f"  StrictHostKeyChecking {_checking(row)}", "  ControlPath none"]
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -52,7 +52,8 @@ def ssh_words(node: Mapping[str, Any], known_hosts: str, options: Mapping[str, A
     words = ["ssh", "-o", f'UserKnownHostsFile="{known_hosts}"', "-o", "GlobalKnownHostsFile=/dev/null"]
     # Nodes of pools with host-key-checking: false have no recorded keys.
     words += ["-o", f"StrictHostKeyChecking={'yes' if node['host_keys'] else 'accept-new'}", "-o", "LogLevel=ERROR"]
-    words += ["-o", f"ServerAliveInterval={SILENT_SECONDS}"]
+    # A connection that ~/.ssh/config keeps may be that of a deleted node whose address this one has.
+    words += ["-o", f"ServerAliveInterval={SILENT_SECONDS}", "-o", "ControlPath=none"]
     words += ["-i", options["identity"], *ONE_KEY] if options.get("identity") else []
     user = connection.user(node["username"])
     words += ["-p", str(_port(node)), *(["-l", user] if user else []), node["address"]]

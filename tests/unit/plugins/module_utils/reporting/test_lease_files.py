@@ -38,8 +38,8 @@ def files(tmp_path: Path) -> LeaseFiles:
     return LeaseFiles(known_hosts, ssh_config, inventory, key)
 
 
-def ssh_says(files: LeaseFiles, host: str) -> dict[str, str]:
-    command = ["ssh", "-G", "-F", str(files.ssh_config), host]
+def ssh_says(files: LeaseFiles, host: str, config: Path | None = None) -> dict[str, str]:
+    command = ["ssh", "-G", "-F", str(config or files.ssh_config), host]
     said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout
     return dict(line.split(" ", 1) for line in said.splitlines() if " " in line)
 
@@ -58,6 +58,16 @@ def test_ssh_reads_the_configuration(files: LeaseFiles) -> None:
         timeout=30,
     )
     assert KEY.encode() in found.stdout
+
+
+def test_ssh_uses_no_connection_that_is_left_of_another_node_with_the_address(files: LeaseFiles) -> None:
+    """Clouds give the address of a deleted server away at once, and ~/.ssh/config may keep connections."""
+    bring(files, "web", [row()])
+    own = Path(str(files.ssh_config)).with_name("own")
+    own.write_text(f'Include "{files.ssh_config}"\nHost *\n  ControlMaster auto\n  ControlPath ~/cm-%C\n')
+    kept = ssh_says(files, "np0000000007", own).get("controlpath", "none")
+    assert kept == "none"
+    assert "cm-" in ssh_says(files, "192.0.2.99", own)["controlpath"]
 
 
 def test_ansible_reads_the_inventory(files: LeaseFiles) -> None:

@@ -52,6 +52,7 @@ def test_the_recorded_key_is_the_only_one(target):
     assert ssh.connect(target=target, command=["uname", "-a"]) == 7
     assert ssh.known == "[192.0.2.7]:2222 ssh-ed25519 AAAA\n"
     assert "StrictHostKeyChecking=yes" in ssh.words
+    assert "ControlPath=none" in ssh.words, "a former node may have had the address"
     assert "ServerAliveInterval=60" in ssh.words, "ssh itself waits for hours for a server that is gone"
     assert ssh.words[-6:] == ["-l", "zuul", "192.0.2.7", "--", "uname", "-a"]
 
