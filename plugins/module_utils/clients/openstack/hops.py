@@ -1,15 +1,16 @@
 # Copyright: (c) 2026, The stackci.nodepool contributors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Name what stands between a call and its service: the login, the token, the proxy. Pure."""
+"""Name what stands between a call and its service: the login, the token, its catalog, the proxy. Pure."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
+from ...model.bounded_text import bounded
 from .json_values import Unreadable, wrong
 
 _CREDENTIAL = "applicationcredential"
@@ -22,6 +23,10 @@ _NOT_FOUND = re.compile(
 _LACKS = re.compile(r"expecting to find (?P<what>.{1,60}?) in (?P<where>\w[\w ]{0,40})\.", re.IGNORECASE)
 _TELLS_NOTHING = re.compile(r"requires authentication|not authorized to perform", re.IGNORECASE)
 """What keystone says of most logins, so that nobody learns from it which part was wrong."""
+
+
+_MOST = 8
+"""Number of regions or interfaces that are told: the largest clouds have dozens."""
 
 
 def checked_access(access: Any) -> Any:
@@ -150,3 +155,37 @@ def proxy_for(url: str, proxies: Mapping[str, str]) -> str:
         return f"{proxy.hostname}:{proxy.port}" if proxy.port else proxy.hostname or ""
     except ValueError:
         return ""
+
+
+def elsewhere(endpoints: Iterable[Any], region: str | None) -> str:
+    """Return the end of a sentence about a service that was not found: where the catalog has it; "" for nowhere.
+
+    :param endpoints: keystoneauth's, of the service in all regions and with all interfaces.
+    :param region: the region in which the service was looked for; "" or None for all.
+    """
+    places = [(_region(one), str(one.interface or "?")) for one in endpoints]
+    there = [interface for where, interface in places if where == region or not region]
+    if there:
+        return f"; it has it there with interface {_listed(there)} alone"
+    return f"; it has it in region {_listed([where for where, _interface in places])}" if places else ""
+
+
+def several_regions(service: str, endpoints: Sequence[Any], where: str) -> str:
+    """Return what to tell of endpoints of which the first is used because no region is named; "" if that is clear."""
+    regions = list(dict.fromkeys(map(_region, endpoints)))
+    if len(regions) < 2:
+        return ""
+    return (
+        f"the cloud's catalog has service {service!r} in regions {_listed(regions)}, and {where} names none, so"
+        f" {regions[0]!r} is used: set region-name of the provider"
+    )
+
+
+def _region(endpoint: Any) -> str:
+    return bounded(str(endpoint.region_name or ""), 100)
+
+
+def _listed(names: Iterable[str]) -> str:
+    found = sorted(set(names))
+    more = f" and {len(found) - _MOST} more" if len(found) > _MOST else ""
+    return ", ".join(map(repr, found[:_MOST])) + more

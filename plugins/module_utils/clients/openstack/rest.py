@@ -29,12 +29,14 @@ from .faults import (
 )
 from .hops import (
     checked_access,
+    elsewhere,
     is_credential,
     is_foreign,
     login_remedy,
     login_words,
     not_by,
     proxy_for,
+    several_regions,
     token_remedy,
 )
 from .json_values import UNUSABLE, Unreadable
@@ -414,14 +416,15 @@ class Rest:
             region = self._entry.region.get_region_name(service)
             interface = self._entry.region.get_interface(service) or "public"
             other, keys = "", "region_name"
-            if interface != "public":
+            there = elsewhere(self._in_catalog(service, access), region)
+            if interface != "public" or "interface" in there:
                 names = " or ".join(repr(name) for name in ([interface] if isinstance(interface, str) else interface))
                 other, keys = f" and interface {names}", "interface or region_name"
             # A token keeps the catalog that it was made with.
             self._login.reject(access.auth_token)
             raise CloudAuthError(
                 f"provider {self._provider}: the cloud's catalog has no service {service!r} in region {region!r}{other}"
-                f" for {self._entry.where}: correct region-name of the provider, or {keys} of the entry",
+                f" for {self._entry.where}{there}: correct region-name of the provider, or {keys} of the entry",
                 provider=self._provider,
                 call=call,
             )
@@ -467,13 +470,22 @@ class Rest:
 
     def _catalog_url(self, service: str, access: Any) -> str | None:
         region = self._entry.region
+        name = region.get_region_name(service) or None
+        found = self._in_catalog(service, access, region.get_interface(service) or "public", name)
+        if name is None:
+            self.remarks.put(f"region of {service}", several_regions(service, found, self._entry.where))
+        return next((str(entry.url) for entry in found), None)
+
+    def _in_catalog(self, service: str, access: Any, interface: Any = None, name: str | None = None) -> list[Any]:
+        """Return the endpoints of a service; None: those of every *interface*, or of regions of every *name*."""
+        region = self._entry.region
         try:
             found = access.service_catalog.get_endpoints_data(
                 service_type=region.get_service_type(service),
                 service_name=region.get_service_name(service),
-                interface=region.get_interface(service) or "public",
-                region_name=region.get_region_name(service) or None,
+                interface=interface,
+                region_name=name,
             )
         except ks_exceptions.ClientException:
-            return None
-        return next((str(entry.url) for entries in found.values() for entry in entries if entry.url), None)
+            return []
+        return [entry for entries in found.values() for entry in entries if entry.url]

@@ -9,7 +9,7 @@ It does not connect to ZooKeeper, and calls the clouds with GET only.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from ....clients.openstack.cloud_client import CloudClient
@@ -60,6 +60,8 @@ class Looked:
     """Sentences about facts that could not be read, and were therefore not checked."""
     remarks: list[tuple[str, str, str]]
     """What does not keep labels from being launched, in the form of *rows*."""
+    odd: dict[str, str] = field(default_factory=dict)
+    """What is odd about the cloud or its login although all calls succeed, by subject."""
 
 
 def check_config(options: LauncherOptions, *, offline: bool = False) -> dict[str, Any]:
@@ -94,8 +96,10 @@ class CloudsLooked:
     @property
     def remarks(self) -> list[str]:
         """Sentences about what does not keep labels from being launched."""
-        rows = [row for name in sorted(self.looked) for row in self.looked[name].remarks]
-        return list(dict.fromkeys(f"{where}: label {label}: {text}" for where, label, text in rows))
+        names = sorted(self.looked)
+        odd = [f"provider {name}: {text}" for name in names for text in self.looked[name].odd.values()]
+        rows = [row for name in names for row in self.looked[name].remarks]
+        return list(dict.fromkeys([*odd, *(f"{where}: label {label}: {text}" for where, label, text in rows)]))
 
 
 def look_at_clouds(options: ConfigOptions, config: NodepoolConfig, providers: Iterable[str]) -> CloudsLooked:
@@ -159,6 +163,7 @@ def look_at(client: CloudClient, config: NodepoolConfig, provider: Provider) -> 
         bounds=_bounds(looked, client, pools),
     )
     odd = client.remarks()
+    looked.odd = {subject: text for subject, text in odd.items() if not subject.startswith("GET ")}
     for pool, label in labels:
         where = f"{provider.name}/{pool.name}"
         floating = list(floating_problems(pool, label, catalog.networks, client))

@@ -107,3 +107,47 @@ def test_an_endpoint_of_the_entry_is_called_instead_of_that_of_the_catalog(cloud
     entry = clouds_yaml(compute_endpoint_override="http://gate.invalid/nova/v2.1")
     assert make_client(entry).list_flavors() == []
     assert cloud.seen[-1].host == "gate.invalid"
+
+
+@pytest.mark.parametrize(
+    ("region", "interface", "words"),
+    [
+        (
+            "regionone",
+            "public",
+            "; it has it in region 'RegionOne', 'RegionTwo': correct region-name of the",
+        ),
+        (
+            "RegionOne",
+            "admin",
+            "interface 'admin' for .*; it has it there with interface 'public' alone: .* interface",
+        ),
+        (
+            "RegionTwo",
+            "public",
+            "interface 'public' for .*; it has it there with interface 'internal' alone: .* interf",
+        ),
+    ],
+)
+def test_where_the_catalog_has_a_service_that_is_not_found_is_told(
+    cloud, make_client, clouds_yaml, service, region, interface, words
+) -> None:
+    two = service("compute", "http://two.invalid/v2.1", "RegionTwo")["endpoints"][0]
+    nova = {**cloud.catalog[0], "endpoints": [*cloud.catalog[0]["endpoints"], {**two, "interface": "internal"}]}
+    cloud.catalog = [nova, *cloud.catalog[1:]]
+    with pytest.raises(CloudAuthError, match=words):
+        make_client(clouds_yaml(interface=interface, region_name=region)).list_flavors()
+
+
+@pytest.mark.parametrize("region", ["", "RegionTwo"])
+def test_an_entry_without_a_region_where_there_are_several_is_told(
+    cloud, make_client, clouds_yaml, service, region
+) -> None:
+    other = service("compute", "http://two.invalid/v2.1", "RegionTwo")["endpoints"]
+    cloud.catalog = [{**cloud.catalog[0], "endpoints": [*cloud.catalog[0]["endpoints"], *other]}, *cloud.catalog[1:]]
+    cloud.on("GET", "/v2.1/flavors/detail", (200, {"flavors": []}))
+    client = make_client(clouds_yaml(**({"region_name": region} if region else {})))
+    assert client.list_flavors() == []
+    told = client.remarks().get("region of compute", "")
+    words = "has service 'compute' in regions 'RegionOne', 'RegionTwo', and entry 'east' in "
+    assert (words in told and "so 'RegionOne' is used: set region-name" in told) == (region == "")

@@ -254,3 +254,11 @@ def test_what_may_be_among_the_items_that_cannot_be_read_was_not_checked():
         world.clouds["east"].remarks["GET /flavors/detail"] = text
         told = check_configuration(world)
         assert (told["unusable"], told["unchecked"]) == ([], [text])
+
+
+def test_what_is_odd_about_an_entry_of_clouds_yaml_is_a_warning():
+    text = "entry 'east' is used without a profile"
+    with World(document(pool())) as world:
+        world.clouds["east"].remarks["profile"] = text
+        told = check_configuration(world)
+        assert (told["unusable"], told["unchecked"], told["warnings"]) == ([], [], [f"provider east: {text}"])
