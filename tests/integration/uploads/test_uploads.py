@@ -185,7 +185,7 @@ def test_a_file_that_is_not_what_was_built(builder: Builder) -> None:
     data[1000] ^= 1
     path.write_bytes(data)
     (row,) = builder.run()["uploads"]["failed"]
-    assert "has the md5" in row["error"]
+    assert f"{path} was changed after its build: its md5 is " in row["error"]
     assert builder.in_cloud() == {}
 
 

@@ -353,13 +353,18 @@ class _Work:
             image_builder.attend()
             if image_builder.clock() >= self._deadline:
                 self._code = child.end()
-                raise Ended(TIMED_OUT, f"it took longer than its build-timeout of {job.image.build_timeout} s")
+                self._tail.read()
+                where = ": ".join(filter(None, (self._tail.phase, self._tail.last_line)))
+                told = f"it took longer than its build-timeout of {job.image.build_timeout} s"
+                raise Ended(TIMED_OUT, f"{told}{where and f', in {where}'}; see {job.log}")
             image_builder.pause(PACE)
         child.settle()
+        child.end()  # what is left of it may still write to an image
         self._code = code
         self._look()
         if code != 0:
-            raise Ended(FAILED, f"{os.path.basename(argv[0])} ended with exit code {code}{self._why()}; see {job.log}")
+            how = f"ended with exit code {code}" if code > 0 else f"was killed by signal {-code}"
+            raise Ended(FAILED, f"{os.path.basename(argv[0])} {how}{self._why()}; see {job.log}")
 
     def _why(self) -> str:
         """Return the cause of a failure from the log, with the remedy if room is or may be missing."""

@@ -6,22 +6,27 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Container, Iterator
 from pathlib import Path
 
 import pytest
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.child import Child
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.images_dir import ImagesDir
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.isolation import Isolation
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.kernel_log import (
     WRITE_ERROR,
     KernelLog,
 )
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.diskimage_builder.processes import of_build
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.builds import (
     image_builder as image_builder_module,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.builds.image_builder import (
     FAILED,
     MARGIN,
+    TIMED_OUT,
     ImageBuilder,
     Job,
     room_needed,
@@ -117,14 +122,28 @@ class FakeKernelLog(KernelLog):
         self.closed = True
 
 
-def make(folder, monkeypatch, lost, used=lambda places: ["/dev/loop7"], **environment):
+def dib(folder, script):
+    """Make a program that knows its first output file as $file and does what *script* says; return its path."""
+    path = folder / "dib"
+    path.write_text(f'#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\nfile=$2.raw\n{script}\n', encoding="utf-8")
+    path.chmod(0o700)
+    return str(path)
+
+
+def make(
+    folder, monkeypatch, lost=(), used=lambda places: ["/dev/loop7"], options=None, clock=time.monotonic, **environment
+):
     """A build by the stand-in whose image is written through loop7; the kernel says what *lost* does."""
     monkeypatch.setattr(image_builder_module, "loop_devices_below", used)
     log = FakeKernelLog(*lost)
     image_builder = ImageBuilder(
-        Isolation(), environment={**os.environ, **environment}, pause=lambda seconds: None, kernel_log=lambda: log
+        Isolation(),
+        environment={**os.environ, **environment},
+        pause=lambda seconds: None,
+        clock=clock,
+        kernel_log=lambda: log,
     )
-    wanted = job(folder, dib_cmd=str(FAKE))
+    wanted = job(folder, **{"dib_cmd": str(FAKE), **(options or {})})
     (folder / "images").mkdir(exist_ok=True)
     image_builder.prepare(wanted)
     made = image_builder.make(wanted)
@@ -164,6 +183,38 @@ def test_what_was_lost_before_the_build_had_the_device_is_another_builds(tmp_pat
     begun: Iterator[list[str]] = iter([[]])
     made, files = make(tmp_path, monkeypatch, [], lambda places: next(begun, ["/dev/loop7"]))
     assert made.ok and files[-1].endswith(".raw.sha256")
+
+
+def test_what_may_still_write_to_an_image_is_ended_before_its_checksums_are_computed(tmp_path, monkeypatch):
+    left = []
+
+    def write_checksums(folder, name, attend):
+        left.append(of_build("a" * 32))
+
+    monkeypatch.setattr(Child, "settle", lambda child: None)
+    monkeypatch.setattr(ImagesDir, "write_checksums", write_checksums)
+    script = "echo image > $file; setsid sleep 1000 &"
+    made, files = make(tmp_path, monkeypatch, options={"dib_cmd": dib(tmp_path, script)})
+    assert made.ok and len(files) == 1
+    assert left == [set()]
+
+
+def test_a_build_that_is_killed_tells_by_which_signal(tmp_path, monkeypatch):
+    made, files = make(tmp_path, monkeypatch, options={"dib_cmd": dib(tmp_path, "kill -9 $$")})
+    assert (made.cause, files) == (FAILED, [])
+    assert made.error.startswith("dib was killed by signal 9; see ")
+
+
+def test_a_build_that_takes_too_long_tells_where_it_was(tmp_path, monkeypatch):
+    script = "echo dib-run-parts Running /tmp/in_target.d/install.d/50-fake; echo Reading package lists; sleep 1000"
+    log = tmp_path / "logs" / f"deb-{'a' * 32}.log"
+
+    def clock():
+        return 1e9 if log.exists() and "\nReading" in log.read_text("utf-8") else 0.0
+
+    made, files = make(tmp_path, monkeypatch, options={"dib_cmd": dib(tmp_path, script)}, clock=clock)
+    assert (made.cause, files) == (TIMED_OUT, [])
+    assert made.error.endswith(f" s, in install/50-fake: Reading package lists; see {log}")
 
 
 def test_a_full_disk_is_told_with_the_remedy(tmp_path, monkeypatch):
