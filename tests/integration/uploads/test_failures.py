@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from kazoo.security import ACL, Id, Permissions
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.store import Store
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame import opening
@@ -289,3 +291,27 @@ def test_a_tree_that_is_exchanged_ends_the_cycle_and_costs_no_file(builder: Buil
         exchange()
     assert builder.file(build).exists()
     assert len(builder.in_cloud()) == 1
+
+
+@pytest.mark.parametrize("how", ["for-reading", "ephemeral"])
+def test_records_that_others_do_not_let_be_changed_stop_no_image(builder: Builder, how: str) -> None:
+    """Any client may make such builds and uploads; all others go on."""
+    builder.configure()
+    build = builder.build()
+    alien = f"/nodepool/images/alien/builds/{'f' * 32}"
+    upload = f"/nodepool/images/{IMAGE}/builds/{build.id}/providers/one/images/0000000007"
+    for_reading = [ACL(Permissions.READ, Id("world", "anyone")), ACL(Permissions.ALL, Id("digest", "else:x"))]
+    options: dict[str, Any] = {"acl": for_reading} if how == "for-reading" else {"ephemeral": True}
+    client = builder.site.requestor.client
+    for path, document in (
+        (alien, {"state": "ready", "builder_id": "gone", "formats": "raw"}),
+        (upload, {"state": "deleting", "external_id": "gone", "external_name": "x"}),
+    ):
+        client.ensure_path(path.rpartition("/")[0])
+        client.create(path, json.dumps(document).encode(), **options)
+    with builder.stay() as cycle:
+        assert eventually(lambda: all(cycle.told(f"{path} is ignored and not changed") for path in (alien, upload)))
+        last = builder.build()
+        assert eventually(lambda: ("ready", last.id) in {(one.state, one.build_id) for one in builder.uploads()})
+        assert not cycle.told("restarting")
+    assert client.exists(alien) and client.exists(upload)

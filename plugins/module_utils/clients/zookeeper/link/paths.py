@@ -32,6 +32,8 @@ CONTENDER = "__lock__"
 _IMAGE_LOCKS = (4, 5, 8, 9)
 """Positions that a lock may have in a path below images: the lock of an image's builds, of a build, of a build at a
 provider, of an upload. At other positions, "lock" is a normal name, e.g. of an image or a provider."""
+_BUILD, _UPLOAD = 6, 10
+"""Number of slashes and names in the paths of a build and of an upload, with the one before the first slash."""
 _IMPOSSIBLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff]|//|/\.\.?(?:/|$)")
 _PLAIN = frozenset(string.ascii_letters + string.digits + "-_.+@ ():,")
 
@@ -57,7 +59,13 @@ def below(path: str, root: str) -> bool:
 
 
 def shared_record(path: str) -> str | None:
-    """Return the path of the node or request to which *path* or a lock at *path* belongs; None if there is none."""
+    """Return the path of the node, request, build or upload to which *path* or a lock at *path* belongs, if any."""
+    if path.startswith(IMAGES + "/"):
+        segments = path.split("/")
+        for length in (_UPLOAD, _BUILD):
+            if len(segments) >= length and segments[length - 1] != LOCK:
+                return "/".join(segments[:length])
+        return None
     for root, records in ((NODES, NODES), (REQUESTS, REQUESTS), (REQUEST_LOCKS, REQUESTS)):
         if path.startswith(root + "/"):
             return f"{records}/{path[len(root) + 1 :].partition('/')[0]}"

@@ -76,3 +76,24 @@ def test_split():
     assert paths.split("/nodepool/nodes/1") == ("/nodepool/nodes", "1")
     assert paths.split("/nodepool") == ("", "nodepool")
     assert paths.split("/nodepool/nodes/") == ("/nodepool/nodes", "")
+
+
+@pytest.mark.parametrize(
+    ("path", "record"),
+    [
+        ("/nodepool/nodes/1", "/nodepool/nodes/1"),
+        ("/nodepool/nodes/1/lock/x__lock__0000000001", "/nodepool/nodes/1"),
+        ("/nodepool/requests/2", "/nodepool/requests/2"),
+        ("/nodepool/requests-lock/2/x", "/nodepool/requests/2"),
+        ("/nodepool/images/i/builds/b/providers/p/images/lock", "/nodepool/images/i/builds/b"),
+        ("/nodepool/images/i/builds/b/providers/p/images/1/lock", "/nodepool/images/i/builds/b/providers/p/images/1"),
+        ("/nodepool/images/i/builds/lock/x", None),
+        ("/nodepool/images/i/builds", None),
+        ("/nodepool/images/i", None),
+        ("/nodepool/nodes", None),
+        ("/nodepool/requests-lock", None),
+        ("/nodepool/stackci/pools/x", None),
+    ],
+)
+def test_which_record_a_path_belongs_to(path, record):
+    assert paths.shared_record(path) == record
