@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ....clients.openstack.cloud_client import CloudClient
+from ....launching.catalog import LISTS
 from ....launching.polling import RAREST
 from ....launching.resolver import names_networks
 from ....launching.server_identity import SharedKeys
@@ -229,8 +230,12 @@ class ProviderActor:
         return self.health.blocked(self.inbox.clock())
 
     def is_usual(self, now: float) -> bool:
-        """Return True if what can be launched here follows from the known facts alone: nothing else is odd."""
-        return not (self.health.some_away or self.known.is_doubtful(now) or self.client.remarks())
+        """Return True if what can be launched here follows from the known facts alone: nothing else is odd.
+
+        What is odd about the login or the servers, such as a clock that is off, may stay so and decides nothing here.
+        """
+        odd = not LISTS.keys().isdisjoint(self.client.remarks())
+        return not (self.health.some_away or self.known.is_doubtful(now) or odd)
 
     def lack_of(self, fact: Fact[Any]) -> Reason | None:
         """Return the reason for a fact that is not had; None while it may be had soon."""

@@ -119,7 +119,7 @@ def test_a_template_that_is_used_again_is_what_it_would_be_if_it_were_made_anew(
             elif spoilt and trouble == "networks":
                 cloud.nets = ()
             elif spoilt and trouble == "remark":
-                cloud.remarks["odd"] = "odd"
+                cloud.remarks["GET /flavors/detail"] = "1 of 3 flavors cannot be read"
             elif spoilt and trouble != "none":
                 world.fault("east", trouble, left=5)
             for _unused in range(2):
@@ -133,6 +133,17 @@ def test_a_template_that_is_used_again_is_what_it_would_be_if_it_were_made_anew(
         request = world.request("good")
         assert world.run(120, until=lambda: request in world.fulfilled)
         assert used and used[-1] >= begins, "it is used again at the end"
+
+
+def test_a_remark_that_decides_nothing_keeps_no_template_from_being_used_again(monkeypatch):
+    """A clock may be off for months."""
+    used = compare(monkeypatch)
+    with World(site(provider_document("east", {"name": "main", "labels": [label("good")]}))) as world:
+        world.clouds["east"].remarks["clock"] = "it is an hour ahead"
+        world.start()
+        request = world.request("good")
+        assert world.run(120, until=lambda: request in world.fulfilled)
+        assert used
 
 
 def verdict(world: World, number: int, state: str) -> None:
