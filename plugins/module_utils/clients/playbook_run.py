@@ -31,6 +31,7 @@ from .runner_artifacts import (
     complaint,
     runner_events,
     said_of_failure,
+    was_killed,
 )
 
 PROGRAM = "ansible-runner"
@@ -140,6 +141,9 @@ class PlaybookRun:
         if stopped:
             said = complaint(artifacts / "stdout")
             return PlaybookEnd(False, self._told(f"{stopped}; it wrote last: {said}" if said else stopped))
+        if was_killed(artifacts):
+            how = "ansible-playbook was killed on this host before the playbook had ended: it may lack memory"
+            return PlaybookEnd(False, how, ours=True)
         if code == 0 and _tested(artifacts, self.inventory(str(folder))):
             return PlaybookEnd(True)
         if code == 0:

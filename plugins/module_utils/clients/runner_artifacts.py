@@ -42,6 +42,17 @@ def runner_events(folder: Path, *, newest: bool = True, most: int = EVENTS) -> I
             continue
 
 
+def was_killed(folder: Path) -> bool:
+    """Return True if ansible-playbook was killed, for instance because the memory of this host was full.
+
+    ansible-runner exits with 0 then, because it has no exit status to pass on; it writes that into its file.
+    """
+    try:
+        return (folder / "rc").read_text("utf-8").strip() == str(None)
+    except (OSError, ValueError):
+        return False
+
+
 def said_of_failure(result: Any, shown: str = "") -> str:
     """Return what the result of a failed task says: its message, its exit status, and the last line that it wrote.
 

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.clients.runner_artifacts import was_killed
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.frame.stop import DUMP, ENDED, STARTING, STOP
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop import plan, processes
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.loop.ansible_config import write_config
@@ -186,13 +187,16 @@ class RunningCycle:
 
     def _judge(self, now: float) -> plan.Outcome:
         ended = self._ended_at if self._ended_at is not None else now
-        well = self._code == 0 and not self.killed and not self._died
-        kind = "ok" if well else "killed" if self.killed else "died" if self._died else "failed"
         artifacts, troubled = self._folder / "artifacts" / self._ident, False
+        lost = was_killed(artifacts)
+        well = self._code == 0 and not self.killed and not self._died and not lost
+        kind = "ok" if well else "killed" if self.killed else "died" if self._died else "failed"
         if self.killed:
             text = self._why
         elif self._died:
             text = "its module ended without a report"
+        elif lost:
+            text = "its ansible-playbook was killed: the host may lack memory"
         else:
             said = closing_line(artifacts, well=well)
             text = said.text or ("" if well else f"ansible-runner ended with {self._code}")

@@ -58,6 +58,12 @@ def test_a_runner_that_is_killed_is_not_the_fault_of_the_node(
     assert end.ours and not end.passed and f"killed on this host (signal {signal})" in end.reason
 
 
+def test_a_playbook_that_is_killed_has_not_passed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """ansible-runner exits with 0 when ansible-playbook was killed: it has no exit status to pass on."""
+    end = run(tmp_path, monkeypatch, f"{WORKS}; echo None > artifacts/play/rc")
+    assert end.ours and not end.passed and end.reason.startswith("ansible-playbook was killed on this host")
+
+
 @pytest.mark.parametrize("kind", ["runner_on_failed", "runner_on_unreachable"])
 def test_a_task_that_fails_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     end = run(tmp_path, monkeypatch, f"{event(kind, 'DNS', res={'msg': 'no answer'})}; exit 2")

@@ -91,6 +91,20 @@ def test_without_a_module_the_end_of_ansible_runner_tells_how_it_went(folder):
     assert (outcome.well, outcome.kind, outcome.worked) == (False, "failed", None)
 
 
+def test_a_playbook_that_was_killed_has_not_ended_well(folder):
+    """ansible-runner exits with 0 then: it has no exit status to pass on."""
+    cycle = begin(folder)
+    os.waitpid(cycle.pid, 0)
+    words = (folder / "runner.log").read_text("utf-8").split()
+    artifacts = Path(words[words.index("--artifact-dir") + 1]) / words[words.index("--ident") + 1]
+    artifacts.mkdir(parents=True)
+    (artifacts / "rc").write_text("None", "utf-8")
+    cycle.exited(0)
+    outcome = cycle.judge(102.0)
+    assert outcome is not None and (outcome.well, outcome.kind) == (False, "failed")
+    assert outcome.text == "its ansible-playbook was killed: the host may lack memory"
+
+
 def test_it_is_asked_to_end_by_its_control_file(folder):
     cycle = begin(folder)
     os.waitpid(cycle.pid, 0)
