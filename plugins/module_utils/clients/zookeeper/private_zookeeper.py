@@ -69,9 +69,14 @@ def find_way(home: str = "", only: str = "", which: Callable[[str], str | None] 
 
     :param home: folder of an unpacked ZooKeeper; "" for the usual places.
     :param only: the kind that is wanted; "" for the first that there is.
-    :raises ConfigError: there is none; the message has the command that helps.
+    :raises ConfigError: there is none, or no ZooKeeper is in *home*; the message has what helps.
     """
     java, jars = which("java"), class_path(home)
+    if home and not jars and only in ("", "java"):
+        raise wrong(
+            f"zookeeper_home is {home}, which has no lib/zookeeper-*.jar: name the folder of an unpacked release of"
+            " ZooKeeper, or leave zookeeper_home away"
+        )
     if java and jars and only in ("", "java"):
         return Way("java", java, jars)
     for kind in ("podman", "docker"):
@@ -79,18 +84,17 @@ def find_way(home: str = "", only: str = "", which: Callable[[str], str | None] 
         if program and only in ("", kind):
             return Way(kind, program)
     raise wrong(
-        f"a private ZooKeeper cannot be started: this machine has {_lacking(bool(java), bool(jars), home, only)}."
+        f"a private ZooKeeper cannot be started: this machine has {_lacking(bool(java), bool(jars), only)}."
         f" {_PACKAGES}. Or install podman. Or name a ZooKeeper that runs elsewhere: -e zookeeper=HOST:PORT"
     )
 
 
-def _lacking(java: bool, jars: bool, home: str, only: str) -> str:
+def _lacking(java: bool, jars: bool, only: str) -> str:
     """Return ``no Java, and no podman or docker``."""
     if only in ("podman", "docker"):
         return f"no {only} (zookeeper_way)"
     what = "no Java" if jars else "no ZooKeeper" if java else "neither Java nor ZooKeeper"
-    where = f" in {home}" if home and not jars else ""
-    return f"{what}{where}" if only else f"{what}{where}, and no podman or docker"
+    return what if only else f"{what}, and no podman or docker"
 
 
 def check_way(way: Way) -> None:

@@ -39,21 +39,31 @@ def there(*programs: str):
 def test_java_comes_first_then_podman_then_docker(home):
     assert find_way(home, which=there("java", "podman")) == Way("java", "/bin/java", f"{home}/lib/*")
     assert find_way(home, "podman", there("java", "podman")) == Way("podman", "/bin/podman")
-    assert find_way("/nowhere", which=there("java", "docker")).kind == "docker"
     assert find_way(home, which=there("podman", "docker")).kind == "podman"
 
 
+@pytest.mark.parametrize("programs", [(), ("java",), ("java", "docker")])
+@pytest.mark.parametrize("only", ["", "java"])
+def test_a_folder_without_a_zookeeper_is_told_whatever_else_the_machine_has(only, programs):
+    """A container that is started instead, or the trouble of its engine, would say nothing about the mistake."""
+    with pytest.raises(ConfigError, match="zookeeper_home is /nowhere, which has no lib/zookeeper"):
+        find_way("/nowhere", only, there(*programs))
+    assert find_way("/nowhere", "podman", there("podman")).kind == "podman"
+
+
 @pytest.mark.parametrize(
-    ("where", "programs", "told"),
+    ("unpacked", "programs", "told"),
     [
-        ("/nowhere", ("java",), "no ZooKeeper in /nowhere, and no podman or docker"),
-        ("/nowhere", (), "neither Java nor ZooKeeper"),
-        (None, (), "no Java, and no podman or docker"),
+        (False, ("java",), "no ZooKeeper, and no podman or docker"),
+        (False, (), "neither Java nor ZooKeeper"),
+        (True, (), "no Java, and no podman or docker"),
     ],
 )
-def test_without_a_way_one_command_is_told(home, where, programs, told):
+def test_without_a_way_one_command_is_told(home, monkeypatch, unpacked, programs, told):
+    if not unpacked:
+        monkeypatch.setattr(private_zookeeper, "class_path", lambda _home: "")
     with pytest.raises(ConfigError) as caught:
-        find_way(where or home, which=there(*programs))
+        find_way(home if unpacked else "", which=there(*programs))
     assert told in str(caught.value)
     assert "sudo apt-get install --no-install-recommends default-jre-headless zookeeper" in str(caught.value)
     assert "-e zookeeper=HOST:PORT" in str(caught.value)
