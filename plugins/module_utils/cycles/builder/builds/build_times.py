@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ....clients.zookeeper.locks import Held
 from ....clients.zookeeper.store import Store
 from ....imaging.image_snapshot import ImagesView
-from ....model.errors import StoreConflict, StoreGone
+from ....model.errors import StoreConflict, StoreDenied, StoreGone
 from ....model.image import Build, BuildState
 from ....model.lines import Trouble, span
 from ...frame.tree_clock import TreeClock
@@ -23,8 +24,11 @@ TOLERATED = 3600.0
 
 
 def _is_wrong_here(store: Store) -> bool:
-    """Return True if the clock of this host differs from ZooKeeper's."""
-    return bool(TreeClock().ask(store))
+    """Return True if the clock of this host differs from ZooKeeper's, or may not be compared with it."""
+    try:
+        return bool(TreeClock().ask(store))
+    except StoreDenied:
+        return True
 
 
 def correct_times(
@@ -63,19 +67,21 @@ def _latest(store: Store, build: Build, now: float) -> float:
 
 
 def _correct(store: Store, build: Build, time: float, now: float, say: Callable[[str], None]) -> bool:
-    held = store.images.lock_build(build.image, build.id)
-    if held is None:
-        return False
+    held: Held | None = None
     try:
+        held = store.images.lock_build(build.image, build.id)
+        if held is None:
+            return False
         found = store.images.read_build(build.image, build.id)
         if found is None or (found.state, found.state_time) != (BuildState.READY, build.state_time):
             return False
         found.state_time = time
         store.images.write_build(found, held=held, if_unchanged=True)
-    except (StoreConflict, StoreGone):
+    except (StoreConflict, StoreDenied, StoreGone):
         return False
     finally:
-        held.release()
+        if held is not None:
+            held.release()
     early = span((build.state_time or 0.0) - now)
     told = (
         f"{build.image}: build {build.id} became ready, by its record, in {early}: the clock of its builder was wrong"

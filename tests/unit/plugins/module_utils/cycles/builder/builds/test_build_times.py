@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.builder.builds.build_times import (
     TOLERATED,
     correct_times,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_builds import BuildCode, judge_build
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.image_snapshot import ImageState, ImagesView
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import StoreDenied
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.image import BuildState
 from tests.support.image_views import DAY, NOW, THEM, build, build_id, later, view
 from tests.support.memory_zookeeper import MemoryZooKeeper
@@ -76,3 +79,13 @@ def test_only_ready_builds_that_are_far_ahead_and_that_nobody_holds() -> None:
     assert tree.correct() == [] and held is not None
     held.release()
     assert tree.correct() == [build_id(1)]
+
+
+@pytest.mark.parametrize("call", ["write_build", "lock_build"])
+def test_a_build_that_nobody_may_change_is_left_alone(monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+    def refuse(*_about: Any, **_options: Any) -> None:
+        raise StoreDenied("not for this account")
+
+    tree = Tree(-YEAR)
+    monkeypatch.setattr(tree.store.images, call, refuse)
+    assert tree.correct() == [] and tree.lines == []
