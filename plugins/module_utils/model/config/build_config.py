@@ -114,10 +114,9 @@ def _plain(value: Any) -> Any:
 
 
 def _with_one_chroot(servers: tuple[types.ZooKeeperServer, ...]) -> tuple[types.ZooKeeperServer, ...]:
-    chroot = next((path for server in servers if (path := server.chroot.strip("/"))), "")
-    return tuple(
-        replace(server, host=server.host.strip("[]"), chroot=f"/{chroot}" if chroot else "") for server in servers
-    )
+    names = next((found for server in servers if (found := [*filter(None, server.chroot.split("/"))])), [])
+    chroot = "".join(f"/{name}" for name in names)
+    return tuple(replace(server, host=server.host.strip("[]"), chroot=chroot) for server in servers)
 
 
 def _diskimages(main: Raw, secure: Raw) -> list[Raw]:

@@ -10,6 +10,7 @@ mistake gives one message.
 from __future__ import annotations
 
 import ipaddress
+import re
 import shlex
 import string
 from collections.abc import Collection, Iterator
@@ -45,6 +46,7 @@ FORMATS = frozenset(
 """What disk-image-create makes itself (``-t``), and what it has qemu-img make of a raw image."""
 FOLDERS = ("images-dir", "elements-dir", "build-log-dir")
 IMAGE_NAME_FIELDS = ("image_name", "upload_id", "timestamp")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 LAST_WINS = "and the last one is used, as in Nodepool: rename or remove one"
 BOTH_COUNT = "and they are merged, the last one wins, as in Nodepool: write one entry"
 
@@ -191,8 +193,14 @@ def _servers(section: Any) -> Iterator[Problem]:
                 ("zookeeper-servers", index, "host"),
                 "is neither a host name nor an address: write the name alone, and the port in the key port",
             )
-        if isinstance(chroot, str) and chroot.strip("/"):
-            chroots.add(chroot.strip("/"))
+        names = list(filter(None, chroot.split("/"))) if isinstance(chroot, str) else []
+        if {".", ".."} & {*names} or _CONTROL.search("".join(names)):
+            yield Problem(
+                ("zookeeper-servers", index, "chroot"),
+                "cannot be a path in ZooKeeper: leave out the names . and .. and control characters",
+            )
+        if names:
+            chroots.add("/".join(names))
     if len(chroots) > 1:
         yield Problem(("zookeeper-servers",), "has different chroots, but an ensemble has one: give it once")
 

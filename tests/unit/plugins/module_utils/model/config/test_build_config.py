@@ -12,6 +12,7 @@ import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.options import keys_of, options_of
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.config.schema import shown_default
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import ConfigError
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.resources import Limits
 from tests.support.config_texts import changed, parse, valid_document
 
@@ -163,7 +164,16 @@ def test_properties_become_text(written, meant):
     assert config.diskimages["debian"].metadata == {"k": meant}
 
 
-@pytest.mark.parametrize(("written", "meant"), [("/a/", "/a"), ("a/b", "/a/b"), ("/", ""), ("", ""), (None, "")])
+@pytest.mark.parametrize("chroot", ["/ci/../nodepool", "./ci", "/ci\x01", "/ci\x9f/a"])
+def test_a_chroot_that_no_znode_can_have_is_refused(chroot):
+    problem = r"zookeeper-servers\[zk01\]\.chroot: cannot be a path in ZooKeeper: leave out the names \. and \.\."
+    with pytest.raises(ConfigError, match=problem):
+        parse(changed(("zookeeper-servers",), [{"host": "zk01", "chroot": chroot}]))
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"), [("/a/", "/a"), ("a/b", "/a/b"), ("//a//b/", "/a/b"), ("/", ""), ("", ""), (None, "")]
+)
 def test_chroot_begins_with_one_slash_and_holds_for_all_servers(written, meant):
     servers = [{"host": "zk01"}, {"host": "zk02", "chroot": written}]
     config = parse(changed(("zookeeper-servers",), servers))
