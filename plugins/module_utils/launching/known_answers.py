@@ -153,8 +153,9 @@ RULES = (
         owner.CAPACITY,
         "no host for the flavor",
         words=r"no valid host|insufficient compute resources|not enough hosts|no available (host|compute)"
-        r"|cannot allocate memory|no space left on device|insufficient free memory|pci ?device ?request"
-        r"|no suitable (host|node)|claim(ing)? .{0,40}failed|computeresourcesunavailable"
+        # Not every library says its errno in the words of the operating system.
+        r"|cannot allocate memory|no space left on device|\[errno (12|28)\]|insufficient free memory"
+        r"|pci ?device ?request|no suitable (host|node)|claim(ing)? .{0,40}failed|computeresourcesunavailable"
         r"|subset of free cpu set|(group|affinity) policy was violated|no hosts? available",
         resource=HOSTS,
     ),
@@ -246,7 +247,7 @@ RULES = (
         words=r"(?<!unknown )quota(?!.{0,120}(could not be found|\bexists\b))|limitexceeded"
         # Not that of the size of a file, the memory or the time of one program.
         r"|(?<!size )(?<!file )(?<!files )(?<!time )(?<!memlock )(?<!length )(?<!depth )limit exceeded"
-        r"|is over (a )?limit"
+        r"|is over (the |a )?limit"
         r"|maximum number of [\w -]{2,60}? ?(\(\d+\) )?exceeded",
     ),
     Rule(

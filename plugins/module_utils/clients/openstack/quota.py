@@ -21,7 +21,7 @@ from ...model.resources import (
 )
 
 _QUOTA = re.compile(
-    r"quota.{0,80}exceed|exceed.{0,80}quota|over\s?quota|(number of|maximum) ports exceeded|is over (a )?limit"
+    r"quota.{0,80}exceed|exceed.{0,80}quota|over\s?quota|(number of|maximum) ports exceeded|is over (the |a )?limit"
     r"|(insufficient|not enough|no) .{0,30}quota|quota.{0,30}(is insufficient|is used up|has been reached|is full)"
     r"|(volume|snapshot|instance|resource)limitexceeded|maximum number of volumes allowed"
     r"|maximum number of (fixed|floating) ips exceeded",
@@ -92,7 +92,8 @@ _NAMED = re.compile(
     r"|\b(?P<limit>instance|server|core|vcpu|cpu|ram|memory|port|volume|floating ?ip)s? limit (?:is |has been |was )?"
     r"(?:exceeded|reached)"
     r"|\b(?P<short>volume|snapshot|instance|port|floatingip)limitexceeded"
-    r"|resource (?P<unified>[\w:]+) is over",
+    r"|resource (?P<unified>[\w:]+) is over"
+    r"|number of (defined )?(?P<defined>[\w ]{2,40}?): \d+ is over the limit",
     re.IGNORECASE,
 )
 _REPEATED = re.compile(r"(field/attribute \S+ )Value: .*", re.IGNORECASE | re.DOTALL)

@@ -111,6 +111,7 @@ HOSTLESS = [
         "There was a conflict when trying to complete your request. Unable to allocate inventory: Unable to create"
         " allocation for 'VCPU' on resource provider '7'. The requested amount would exceed the capacity."
     ),
+    f"{AGAIN}[errno 28] RBD insufficient space available (error creating clone of 'images/7')",
     "Scheduling failed: Aggregates not found for the subnet 7",
     "Scheduling failed: No hosts available for tenant",
     "Insufficient disk space on datastore 'ds1'.",
@@ -154,6 +155,7 @@ MISTAKES = [
 USED_UP = [
     ("Maximum number of ports exceeded", (PORTS,)),
     ("PortLimitExceeded", (PORTS,)),
+    ("The number of defined ports: 300 is over the limit: 200", (PORTS,)),
     ("Resource limit exceeded", (INSTANCES,)),
     ("Zero fixed ips available.", (ADDRESSES,)),
     ("There is no share which can host 50G", (VOLUMES,)),

@@ -25,6 +25,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.openstack
         ),
         ("Maximum number of ports exceeded", ("ports",)),
         ("Maximum number of fixed IPs exceeded", ("ports",)),
+        ("The number of defined ports: 300 is over the limit: 200", ("ports",)),
         ("Quota exceeded for resources: ['port'].", ("ports",)),
         ("Quota exceeded for resources: ['floatingip', 'port'].", ("ports", "floating-ips")),
         (
