@@ -96,5 +96,9 @@ def _zookeeper(module: AnsibleModule, wish: QuickstartWish, progress: Progress) 
         changed = server.start(server.way(wish.zookeeper_home, wish.zookeeper_way))
     else:
         changed = server.stop()
-    progress.line(f"the private ZooKeeper {'runs' if starts else 'was stopped'}")
+    if module.check_mode and changed:
+        told = f"would be {'started' if starts else 'stopped'}"
+    else:
+        told = "runs" if starts else "was stopped" if changed else "does not run"
+    progress.line(f"the private ZooKeeper {told}")
     return {"changed": changed, "folder": wish.folder, "zookeeper": f"127.0.0.1:{notes.port}"}

@@ -238,6 +238,9 @@ def test_absent_removes_everything_also_a_node_that_is_still_leased(newcomer: Ne
 
     planned = fine(newcomer.play("--check", state="absent"))
     assert "the private ZooKeeper on port" in planned and len(newcomer.cloud.servers("mycloud")) == 1
+    assert '"node 0000000001"' in planned and str(key) in planned, "somebody may be at work on it"
+    assert "the private ZooKeeper would be stopped" in fine(newcomer.play("--check", state="stopped"))
+    assert '"node 0000000001"' in fine(newcomer.play("--check", state="absent")), "it was not stopped"
     fine(newcomer.play(state="absent"))
     assert newcomer.cloud.servers("mycloud") == []
     assert newcomer.cloud.state("mycloud")["floating_ips"] == 0

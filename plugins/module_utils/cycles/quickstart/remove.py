@@ -60,7 +60,8 @@ def remove(
     made += [f"security group {notes.group}"] if notes.group else []
     made += [f"the private ZooKeeper on port {notes.port}"] if notes.port else []
     if preview:
-        return [*made, *(notes.at(name) for name in sorted(notes.files) if notes.is_as_written(name))], _kept(notes)
+        written = [notes.at(name) for name in sorted(notes.files) if notes.is_as_written(name)]
+        return [*_nodes_there(notes, say), *made, *written, *_keys(notes)], _kept(notes)
     gone = _delete_nodes(wish, notes, say)
     with closing(client_of(wish)) as client:
         gone += _delete_servers(client, notes, say, clock, sleep)
@@ -72,12 +73,33 @@ def remove(
         private_zookeeper(notes).remove()
     kept = _kept(notes)
     files = [notes.at(name) for name in sorted(notes.files) if notes.is_as_written(name) and notes.remove_file(name)]
-    for name in (MADE, f"{MADE}.pub"):
-        if notes.private_key == notes.at(MADE) and os.path.exists(notes.at(name)):
-            os.unlink(notes.at(name))
-            files.append(notes.at(name))
+    for path in (keys := _keys(notes)):
+        os.unlink(path)
+    files += keys
     notes.forget()
     return [*gone, *made, *files], kept
+
+
+def _keys(notes: Notes) -> list[str]:
+    """Return the files of the key pair that was made."""
+    paths = [notes.at(MADE), notes.at(f"{MADE}.pub")] if notes.private_key == notes.at(MADE) else []
+    return [path for path in paths if os.path.exists(path)]
+
+
+def _nodes_there(notes: Notes, say: Say) -> list[str]:
+    """Return the nodes that would be deleted, as far as the private ZooKeeper runs and tells them."""
+    path = notes.at(NODEPOOL_YAML)
+    if not notes.port or not os.path.exists(path):
+        return []
+    if not private_zookeeper(notes).answers():
+        say("the private ZooKeeper does not run, so nodes are not listed here; they would be deleted, too")
+        return []
+    try:
+        with Store(read_files(path).parse(strict=False, part=False).zookeeper) as store:
+            return [f"node {node}" for node in sorted(node.id for node in store.nodes.list())]
+    except (ConfigError, StoreError) as error:
+        say(f"the nodes cannot be read from ZooKeeper: {error}")
+        return []
 
 
 def _kept(notes: Notes) -> list[str]:
