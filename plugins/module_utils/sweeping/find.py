@@ -49,6 +49,9 @@ _GONE = ("DELETED", "SOFT_DELETED")
 STRANGE = frozenset({"other-tree", "no-tree", "no-node"})
 """Codes of things that carry the provider's name although nothing proves that they belong to this tree."""
 _MARK_ALONE = "stackci_launch="
+IN_WORK = 3600.0
+"""Seconds for which a volume may be seen while cinder deletes it: large ones take long, and another deletion is
+refused."""
 
 
 @dataclass(frozen=True)
@@ -295,7 +298,8 @@ def _volumes(seen: Seen, known: Known) -> Iterator[LeakCandidate]:
             if not holders and volume.status in ("available", "error", "error_deleting"):
                 yield _foreign(Kind.VOLUME, volume, "unproven")
         elif node_id not in known.nodes:
-            yield _leaked(Kind.VOLUME, volume, "server-gone", node_id, server=server_id or "?")
+            leak = _leaked(Kind.VOLUME, volume, "server-gone", node_id, server=server_id or "?")
+            yield replace(leak, created=None, min_age=IN_WORK) if volume.status == "deleting" else leak
 
 
 def _images(seen: Seen, known: Known) -> Iterator[LeakCandidate]:

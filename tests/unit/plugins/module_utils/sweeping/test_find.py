@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.cloud impor
     FloatingIp,
     Port,
     Server,
+    Volume,
 )
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch import (
     Launch,
@@ -28,9 +30,10 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.model.launch impo
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.node import Node, NodeState
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.request import NodeRequest, RequestState
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.tombstone import Tombstone, Tombstones
-from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.candidate import Ownership
+from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.candidate import Kind, Ownership
 from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.find import Known, Seen, find
 from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.find_in_tree import TreeView, find_in_tree
+from ansible_collections.stackci.nodepool.plugins.module_utils.sweeping.judge import Rules, Sighting, judge
 
 NODE = "0000000007"
 TREE, OTHER = "a" * 32, "b" * 32
@@ -62,6 +65,21 @@ def record(**more) -> Launch:
 
 def keys(seen: Seen, view: Known) -> set[str]:
     return {candidate.key for candidate in find(seen, view) if candidate.ownership == Ownership.LEAKED}
+
+
+@pytest.mark.parametrize(("status", "at"), [("available", 600.0), ("error", 600.0), ("deleting", 3600.0)])
+def test_a_volume_that_cinder_is_deleting_is_left_to_it_for_an_hour(status: str, at: float):
+    """cinder refuses to delete it once more, and a large one takes long."""
+    born = f"{datetime.fromtimestamp(NOW - 86400.0, UTC):%Y-%m-%dT%H:%M:%SZ}"
+    seen = Seen({}, volumes=[Volume("v1", "", status, (), created=born)])
+    graves = Tombstones([Tombstone(NODE, NOW, volumes=["v1"])])
+    found = find(seen, known(tombstones=lambda: graves))
+    sightings: dict[str, Sighting] = {}
+    due: list[float] = []
+    for now in (NOW, NOW + 600.0, NOW + 3500.0, NOW + 3600.0):
+        judged = judge(found, [Kind.VOLUME], sightings, Rules(), now)
+        sightings, due = judged.sightings, [*due, *(now - NOW for _row in judged.due)]
+    assert due[0] == at
 
 
 def test_a_second_server_of_an_idle_node_leaked():
