@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 from ..cycles.frame.stop import CONTROLLER_GONE
@@ -19,7 +20,8 @@ from ..launching.lease_plan import (
     Release,
 )
 from ..model.errors import DeadlineExceeded, Stopped
-from ..model.lease import LeaseError
+from ..model.foreign import moment as showable
+from ..model.lease import LeaseError, node_expiry
 from ..model.lines import amount
 from ..model.node import Node, NodeState
 from .lease_files import NO_FILES, LeaseFiles, lease_row
@@ -70,6 +72,19 @@ def lease_diff(before: LeaseStatus, after: LeaseStatus) -> dict[str, Any]:
     if not after.wanted:
         shown["after"]["nodes"] = dict.fromkeys(shown["before"]["nodes"], NodeState.USED)
     return shown
+
+
+def extension_diff(before: LeaseStatus, after: LeaseStatus) -> dict[str, Any]:
+    """Return when the nodes expire before and after."""
+    return {name: {"nodes": _ends(status.nodes)} for name, status in (("before", before), ("after", after))}
+
+
+def _ends(nodes: list[Node]) -> dict[str, str]:
+    found = {node.id: node_expiry(node) for node in nodes}
+    return {
+        name: "no end" if at is None else f"until {datetime.fromtimestamp(showable(at), UTC):%Y-%m-%dT%H:%M:%SZ}"
+        for name, at in found.items()
+    }
 
 
 def preview_diff(status: LeaseStatus) -> dict[str, Any]:
@@ -134,6 +149,8 @@ def outcome_result(
     else:
         _raise_unless_fine(turn, outcome, result)
         diff = lease_diff(outcome.before, status)
+    if turn.extends:
+        diff = extension_diff(outcome.before, status)
     return {"changed": status.changed, "diff": diff, **result}
 
 

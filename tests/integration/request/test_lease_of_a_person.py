@@ -39,7 +39,9 @@ def test_until_extended_and_who_and_why_are_told(site: Site) -> None:
     screen = run_alone("nodepool_status", {"config": str(site.config), "require_launcher": False}, site.folder).result
     assert any("web: 1 of 1 node" in line and "alice: bisects the boot failure" in line for line in screen["lines"])
 
-    planned = site.request(state="extended", expires=600, check=True).result
+    planned = site.request(state="extended", expires=600, check=True, diff=True).result
+    (before,), (after,) = (planned["diff"][when]["nodes"].values() for when in ("before", "after"))
+    assert before.startswith("until 2126-01-01T") and after < before
     assert planned["changed"] and expiry(site) > time.time() + 7200
     longer = site.request(state="extended", expires=600).result
     assert longer["changed"] and longer["complete"] and abs(expiry(site) - time.time() - 600) < 60

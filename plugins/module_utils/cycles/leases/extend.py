@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...clients.zookeeper.link.paths import segment
@@ -90,7 +91,7 @@ def _extended(store: Store, node: Node, spec: LeaseSpec, now: float, preview: bo
     if lock is None and not preview:
         raise LeaseError(f"lease {spec.name}: node {node.id} is locked by another program: try again")
     try:
-        fresh = node if preview else store.nodes.read(node.id)
+        fresh = replace(node) if preview else store.nodes.read(node.id)
         if fresh is None or not is_held(fresh, spec.name, now):
             raise LeaseError(f"lease {spec.name}: node {node.id} has just been released or taken over")
         since = now if fresh.state_time is None else fresh.state_time
