@@ -67,7 +67,7 @@ def said_of_failure(result: Any, shown: str = "") -> str:
     items = result.get("results")
     for item in items if isinstance(items, list) else ():
         if isinstance(item, dict) and item.get("failed"):
-            return f"item {item.get('item', '')}: {said_of_failure({**item, 'results': None})}"
+            return f"item {_label(item)}: {said_of_failure({**item, 'results': None})}"
     holds = "failed_when holds" if result.get("failed_when_result") else ""
     texts = [text for name in _WORDS if isinstance(text := result.get(name), str)]
     last = next((lines[-1].strip() for text in texts if (lines := text.strip().splitlines())), "")
@@ -75,6 +75,12 @@ def said_of_failure(result: Any, shown: str = "") -> str:
     code = result.get("rc")
     told = f"{message} ({code})" if isinstance(code, int) and code else message
     return f"{told}: {last}" if last and last not in message else told
+
+
+def _label(item: dict[str, Any]) -> Any:
+    """Return how Ansible names the item of a loop."""
+    known = item.get(str(item.get("ansible_loop_var") or "item"), "")
+    return item.get("_ansible_item_label", known)
 
 
 def complaint(*files: Path) -> str:

@@ -107,6 +107,15 @@ def test_a_task_that_fails_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, k
             },
             "item nowhere: non-zero return code (2): none such",
         ),
+        # An item is named by the label of loop_control.
+        (
+            {"results": [{"item": {"pin": "0815"}, "_ansible_item_label": "anna", "failed": True, "msg": "no login"}]},
+            "item anna: no login",
+        ),
+        (
+            {"results": [{"ansible_loop_var": "user", "user": "bert", "failed": True, "msg": "no login"}]},
+            "item bert: no login",
+        ),
         ({"censored": "hidden by no_log"}, "it failed, and no_log hides why"),
         ({"msg": "Assertion failed", "assertion": "1 == 2"}, "Assertion failed: 1 == 2"),
         ({"msg": "no room: 5 MB", "stderr": "no room: 5 MB"}, "no room: 5 MB"),
