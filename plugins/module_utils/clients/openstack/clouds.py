@@ -19,7 +19,7 @@ from ...model.errors import CloudAuthError, ConfigError
 from ..text_file import is_encrypted, read_text
 from . import library
 from .addresses import NetworkRoles
-from .entry_values import ENCRYPTED, cannot_be_read, no_entry, odd_values, remedy_for_names
+from .entry_values import ENCRYPTED, cannot_be_read, no_entry, not_taken, odd_values, remedy_for_names
 from .faults import clean
 from .quiet import mask_logs
 from .unreached import innermost_words
@@ -224,7 +224,8 @@ def load_cloud_entry(
         raise _profile_not_fetched(provider, where, problem) from problem
     except _unusable() as problem:
         # The SDK does not check the types in an entry, so its error does not name the value that is wrong.
-        why = (cannot_be_read(config.cloud_config["clouds"][cloud]) if config else "") or clean(str(problem))
+        found = config.cloud_config["clouds"][cloud] if config else {}
+        why = cannot_be_read(found) or not_taken(str(problem), found) or clean(str(problem))
         raise _not_usable(provider, where, why, unknown) from problem
     why = odd_values(config.cloud_config["clouds"][cloud]) or _lacking(region)
     if why:

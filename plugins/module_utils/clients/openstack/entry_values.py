@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -16,6 +17,9 @@ _SWITCHES = (
 )
 _NUMBERS = ("api_timeout",)
 _NEVER_EMPTY = ("region_name", "regions", "networks", "auth_type", "metrics")
+_NOT_TAKEN = re.compile(r"unexpected keyword argument '(?P<key>\w+)'")
+_WITHOUT_DOMAIN = re.compile(r"You have provided a (?P<key>user|project)")
+_BESIDE = frozenset({"region_name", "interface", "identity_api_version", "auth_type", "verify", "cacert"})
 _GONE = {"external_network": "routes_externally", "internal_network": "nat_destination"}
 """Keys with which openstacksdk cannot be used since it knows more about networks, and what takes their place."""
 
@@ -78,6 +82,24 @@ def _odd_regions(entry: Mapping[str, Any]) -> str:
     if not entry.get("regions") or not isinstance(entry["regions"], str):
         return ""
     return "'regions' is a text where a list belongs: write region_name for a single one"
+
+
+def not_taken(problem: str, entry: Any) -> str:
+    """Return which key of ``auth`` the kind of login does not know; "" if *problem* of the SDK is another one."""
+    found, kind = _NOT_TAKEN.search(problem), str(entry.get("auth_type") or "password")
+    if found is None:
+        without, auth = _WITHOUT_DOMAIN.search(problem), entry.get("auth")
+        by_id = isinstance(auth, Mapping) and auth.get("application_credential_id")
+        if without is None or not by_id or "applicationcredential" not in kind:
+            return ""
+        return f"an application credential that is named by its id takes no {without['key']}: leave it out of 'auth'"
+    key = found["key"]
+    hint = ""
+    if key in _BESIDE:
+        hint = " (it belongs beside auth, not below it)"
+    elif key.startswith("application_credential"):
+        hint = " (auth_type: v3applicationcredential does)"
+    return f"auth_type {kind!r} takes no {f'auth.{key}'!r}{hint}"
 
 
 def no_entry(cloud: str, names: Collection[Any]) -> str:

@@ -274,6 +274,8 @@ class Rest:
             elsewhere = what.rpartition("correct. ")[2] if isinstance(problem, ks_exceptions.DiscoveryFailure) else ""
             if isinstance(problem, ks_exceptions.MissingAuthPlugin):
                 elsewhere = "it answers 401 without a login"
+            if elsewhere and self._entry.auth_url.rstrip("/").endswith("/v2.0"):
+                elsewhere = "it ends in /v2.0, which identity services no longer have: end it in /v3"
             if elsewhere:
                 what = (
                     f"auth_url of {self._entry.where} does not lead to an identity service: {elsewhere}: correct it, or"

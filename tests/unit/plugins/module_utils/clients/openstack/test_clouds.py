@@ -252,6 +252,22 @@ def test_an_entry_that_cannot_be_used_is_named_with_its_file(path: Path, cloud: 
         ("{profile: 5}", "'profile' is not a text"),
         ("{auth: {username: a, password: sesame-42-open}}", "Auth plugin requires parameters"),
         (
+            "{auth: {auth_url: 'http://k.invalid/v3', application_credential_id: a}}",
+            "auth_type 'password' takes no 'auth.application_credential_id' (auth_type: v3applicationcredential does)",
+        ),
+        (
+            "{auth_type: v3applicationcredential, auth: {auth_url: 'k', application_credential_id: a, username: b}}",
+            "an application credential that is named by its id takes no user: leave it out of 'auth'",
+        ),
+        (
+            "{auth: {auth_url: 'http://k.invalid/v3', username: a, password: sesame-42-open, region_name: r}}",
+            "auth_type 'password' takes no 'auth.region_name' (it belongs beside auth, not below it)",
+        ),
+        (
+            "{auth: {auth_url: 'http://k.invalid/v3', username: a, password: sesame-42-open, projekt_name: r}}",
+            "auth_type 'password' takes no 'auth.projekt_name'",
+        ),
+        (
             "{profile: vexxhots, auth: {username: a, password: sesame-42-open}}",
             "Auth plugin requires parameters which were not given: auth_url; openstacksdk knows no profile 'vexxhots'",
         ),

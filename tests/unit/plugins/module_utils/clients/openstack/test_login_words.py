@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudAuthError
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import CloudAuthError, CloudUnavailable
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,11 @@ def test_a_user_who_needs_a_second_factor_is_told_what_to_use_instead(cloud, mak
         with pytest.raises(CloudAuthError, match=r"'totp'.*: its user must give more than one proof.*application"):
             client.list_servers()
     assert cloud.calls() == ["POST /v3/auth/tokens"]
+
+
+def test_the_address_of_a_version_that_is_gone_is_told_with_the_one_that_is_there(
+    cloud, make_client, clouds_yaml
+) -> None:
+    cloud.on("GET", "/v2.0", (404, "<html>nothing here</html>"))
+    with pytest.raises(CloudUnavailable, match=r"it ends in /v2\.0, .* no longer have: end it in /v3: correct it"):
+        make_client(clouds_yaml().replace("/v3", "/v2.0")).list_servers()
