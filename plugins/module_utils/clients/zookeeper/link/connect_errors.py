@@ -19,6 +19,9 @@ try:
 except ImportError:  # reported by client.require_kazoo
     AuthFailedError = type("AuthFailedError", (Exception,), {})
 
+_AT_ANOTHER_TIME = (9, 10)
+"""OpenSSL's errors of a certificate that is not valid yet, or not any more."""
+
 
 def host_names(settings: ZooKeeperSettings) -> list[str]:
     """Return each server as ``host:port``, IPv6 addresses in brackets."""
@@ -136,10 +139,10 @@ def _reason(problem: Exception, tls: bool) -> str:
     cause = problem.__context__ or problem.__cause__ or problem
     told = " ".join(str(text) for text in (cause, problem) if str(text))
     if isinstance(cause, ssl.SSLCertVerificationError):
-        return (
-            f"its certificate is not accepted ({cause.verify_message}): set ca of zookeeper-tls to the CA that"
-            f" signed it"
-        )
+        remedy = "set ca of zookeeper-tls to the CA that signed it"
+        if cause.verify_code in _AT_ANOTHER_TIME:
+            remedy = "renew it, or the CA's, and check the clock of this host"
+        return f"its certificate is not accepted ({cause.verify_message}): {remedy}"
     # How far the handshake has come decides which error a closed connection causes.
     closed = isinstance(cause, (ssl.SSLZeroReturnError, ssl.SSLEOFError)) and getattr(cause, "reason", None) is None
     if isinstance(cause, ssl.SSLError) and not closed:
@@ -173,8 +176,8 @@ def _tls_reason(cause: ssl.SSLError, told: str) -> str:
     reason = getattr(cause, "reason", None) or told
     if "alert" in told.lower():
         return (
-            f"it rejected the client certificate ({reason}): cert and key of zookeeper-tls must be signed by a"
-            f" CA that the server trusts"
+            f"it rejected the client certificate ({reason}): cert of zookeeper-tls must be signed by a CA that the"
+            f" server trusts and must not have expired (openssl x509 -noout -dates -in CERT), and key must be its key"
         )
     if reason in ("WRONG_VERSION_NUMBER", "UNEXPECTED_EOF_WHILE_READING", "RECORD_LAYER_FAILURE"):
         return f"it does not speak TLS on this port ({reason}): use the server's secureClientPort with zookeeper-tls"

@@ -53,9 +53,19 @@ def caused(cause):
         return problem
 
 
+def not_verified(code, text):
+    problem = ssl.SSLCertVerificationError(1, "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed")
+    problem.verify_code, problem.verify_message = code, text
+    return caused(problem)
+
+
 @pytest.mark.parametrize(
     ("problem", "tls", "told"),
     [
+        (not_verified(10, "certificate has expired"), TLS, "renew it, or the CA's, and check the clock of this host"),
+        (not_verified(9, "certificate is not yet valid"), TLS, "and check the clock of this host"),
+        (not_verified(20, "unable to get local issuer certificate"), TLS, "set ca of zookeeper-tls to the CA that"),
+        (caused(ssl.SSLError(1, "[SSL: SSLV3_ALERT_CERTIFICATE_UNKNOWN] alert")), TLS, "and must not have expired"),
         (caused(ConnectionRefusedError(111, "refused")), None, "ZooKeeper is running there"),
         (caused(TimeoutError("timed out")), None, "it did not answer in time: check that the host is reachable"),
         (caused(TimeoutError("timed out")), TLS, "secureClientPort"),
