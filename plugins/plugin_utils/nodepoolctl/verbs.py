@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import shutil
 import signal
+import sys
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -118,7 +119,9 @@ class Verb:
         first = True
         while True:
             lines = self._screen(first)
-            title = f"{CLEAR}{time.strftime('%H:%M:%S')}, every {seconds:g} s until Ctrl-C"
+            # A log or a pipe keeps all screens, one below the other.
+            clear = CLEAR if sys.stdout.isatty() else ""
+            title = f"{clear}{time.strftime('%H:%M:%S')}, every {seconds:g} s until Ctrl-C"
             print("\n".join([title, *lines]), flush=True)
             first = False
             time.sleep(seconds)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 import time
 from typing import Any
 
@@ -177,6 +178,9 @@ def test_a_verb_without_rows_says_what_it_did(capsys):
 
 def test_the_screen_that_is_watched_goes_on_with_the_last_state_and_with_failures(capsys, monkeypatch):
     monkeypatch.setattr(time, "sleep", lambda _seconds: None)
+    assert end("status --watch 5", {"lines": ["served by a"]}, interrupt)[0] == 130
+    assert "\033" not in capsys.readouterr().out, "this is no terminal"
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     old = OnlyLastState("ZooKeeper cannot be reached", {"lines": ["! the last state, 5 s old", "served by a"]})
     idle = PartlyFailed("no launcher works on this tree", {"lines": ["served by nobody"]})
     answers = [old, {"lines": ["served by b"]}, StoreError("refused"), idle, interrupt]
