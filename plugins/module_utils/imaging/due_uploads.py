@@ -39,10 +39,24 @@ class UploadCode:
     UPLOADING = "uploading"
     UNTESTED = "untested"
     BACKOFF = "backoff"
+    REMOVED = "removed"
 
     OVERRULED = (CURRENT, PAUSED, BACKOFF)
     """The codes that ``force`` overrules."""
-    ALL = (MISSING, CURRENT, PAUSED, NO_BUILD, UNKNOWN, FORMAT, ELSEWHERE, NO_FILE, UPLOADING, UNTESTED, BACKOFF)
+    ALL = (
+        MISSING,
+        CURRENT,
+        PAUSED,
+        NO_BUILD,
+        UNKNOWN,
+        FORMAT,
+        ELSEWHERE,
+        NO_FILE,
+        UPLOADING,
+        UNTESTED,
+        BACKOFF,
+        REMOVED,
+    )
 
 
 @dataclass(frozen=True)
@@ -106,7 +120,11 @@ def _usable(state: ImageState, now: float, provider: str) -> list[Build]:
 def _verdict(
     view: ImagesView, provider_name: str, state: ImageState, image_format: str, build: Build | None, holding: bool
 ) -> Verdict:
-    if view.config.providers[provider_name].diskimages[state.name].pause:
+    here = view.config.providers.get(provider_name)
+    if here is None or state.name not in here.diskimages:
+        # The configuration was read again after the upload was decided.
+        return UploadCode.REMOVED, "the configuration does not list the image at the provider any more", None
+    if here.diskimages[state.name].pause:
         return UploadCode.PAUSED, "paused in the provider's configuration", None
     ready = _usable(state, view.now, provider_name)
     if not ready:
@@ -179,7 +197,7 @@ def judge_choice(
     :param holding: as in judge_upload.
     """
     case = judge_upload(view, provider, image, holding=holding)
-    if build_id is None and not force:
+    if case.code == UploadCode.REMOVED or (build_id is None and not force):
         return case
     state = view.image(image)
     image_format = view.provider_formats.get(provider, "")

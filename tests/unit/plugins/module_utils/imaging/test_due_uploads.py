@@ -9,6 +9,7 @@ import pytest
 
 from ansible_collections.stackci.nodepool.plugins.module_utils.imaging.due_uploads import (
     UploadCode,
+    judge_choice,
     judge_upload,
     judge_uploads,
     missing_first,
@@ -60,6 +61,14 @@ def test_a_paused_image_is_not_uploaded():
     assert case(seen).code == UploadCode.PAUSED
     flag = view(None, state(build(1), paused=3), files=files(1, "qcow2"))
     assert case(flag).due  # that flag is about builds
+
+
+@pytest.mark.parametrize("left", [{"cloud2": ["debian"]}, {"cloud1": ["other"]}], ids=["provider", "image"])
+@pytest.mark.parametrize("wish", [{}, {"force": True}, {"build_id": build_id(1)}], ids=["due", "forced", "one build"])
+def test_what_has_left_the_configuration_since_is_not_uploaded(left, wish):
+    seen = view(config(["debian", "other"], left), state(build(1)), files=files(1, "qcow2"))
+    found = judge_choice(seen, "cloud1", "debian", holding=True, **wish)
+    assert (found.due, found.code) == (False, UploadCode.REMOVED)
 
 
 def test_each_provider_gets_its_format():
