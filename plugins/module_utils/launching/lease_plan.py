@@ -9,7 +9,7 @@ request for a set and without a lost node.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..model.lease import (
@@ -149,8 +149,8 @@ def plan_present(
         return LeasePlan(actions=[*_strays(spec.name, None, view), Begin("there is no lease with this name yet")])
     if lease.labels != list(spec.labels) or len(lease.sets) != spec.count:
         raise LeaseError(
-            f"lease {lease.name} exists with {len(lease.sets)} x {lease.labels}, but {spec.count} x {list(spec.labels)}"
-            " was requested: release it first (state: absent) or use another name"
+            f"lease {lease.name} exists with {_sets(len(lease.sets), lease.labels)}, but"
+            f" {_sets(spec.count, spec.labels)} was requested: release it first (state: absent) or use another name"
         )
     lost = [node for node in lease.node_ids if not is_held(view.nodes.get(node), lease.name, now)]
     if lost:
@@ -209,6 +209,12 @@ def _renewal(lease: Lease, view: LeaseView, lost: list[str]) -> LeasePlan:
     plan.actions.append(Begin(reason))
     plan.notices.append(reason)
     return plan
+
+
+def _sets(count: int, labels: Sequence[str]) -> str:
+    """Return ``2 x (small, large)``; one set has only its labels."""
+    listed = ", ".join(labels)
+    return f"{count} x ({listed})" if count != 1 else listed
 
 
 def _strays(name: str, lease: Lease | None, view: LeaseView) -> list[Action]:

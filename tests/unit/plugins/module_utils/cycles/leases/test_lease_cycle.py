@@ -204,7 +204,7 @@ def test_other_labels_under_the_same_name_are_an_error() -> None:
     world = World(SPEC)
     world.run()
     world.spec = LeaseSpec("web", ("small",), count=2)
-    with pytest.raises(LeaseError, match=r"exists with 2 x .*state: absent"):
+    with pytest.raises(LeaseError, match=r"exists with 2 x \(.*\), but 2 x \(small\) was .*state: absent"):
         world.leasing().advance()
 
 
