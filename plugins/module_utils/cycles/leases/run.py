@@ -14,7 +14,7 @@ from ...clients.state_folder import default_folder
 from ...clients.zookeeper.store import Store
 from ...model.config.types import NodepoolConfig
 from ...model.errors import StoreError
-from ...model.lease import LeaseSpec, is_of
+from ...model.lease import LeaseOptionError, LeaseSpec, is_of
 from ...model.node import Node
 from ..frame.config_source import config_by_hand
 from ..frame.config_warnings import config_warnings
@@ -91,6 +91,8 @@ def run_lease(
     :raises NodepoolError: with a sentence about the problem.
     """
     turn.spec.check()
+    if turn.present and not turn.extends and not turn.spec.labels:
+        raise LeaseOptionError("labels is empty: name the label of each node")
     config = config_by_hand(turn, check=preview)
     if turn.extends:
         with closing(Store(config.zookeeper)) as store:

@@ -9,9 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leases.run import LeaseTurn, run_lease
 from ansible_collections.stackci.nodepool.plugins.module_utils.cycles.leases.wish_check import capped, refuse_unknown
 from ansible_collections.stackci.nodepool.plugins.module_utils.model.errors import UnknownName
-from ansible_collections.stackci.nodepool.plugins.module_utils.model.lease import LeaseSpec
+from ansible_collections.stackci.nodepool.plugins.module_utils.model.lease import LeaseOptionError, LeaseSpec
 from tests.support.config_texts import ZOOKEEPER, parse
 
 LABELS = "labels: [{name: debian-small}, {name: debian-large}, {name: rocky}]\n"
@@ -67,3 +68,10 @@ def test_an_unknown_label_is_refused_with_the_names_that_are_near():
 def test_what_somebody_else_may_have_is_waited_for(text, tree):
     """A launcher with another file offers it; nobody knows; the lease is there and goes on."""
     refuse_unknown(LeaseSpec("x", ("elsewhere",)), parse(ZOOKEEPER + text), tree)
+
+
+@pytest.mark.parametrize("preview", [False, True])
+def test_a_lease_of_no_node_is_refused(preview):
+    """As of a variable that is empty: such a lease would be complete at once, and the playbook would go on."""
+    with pytest.raises(LeaseOptionError, match="labels is empty: name the label of each node"):
+        run_lease(LeaseTurn(config="nowhere.yaml", spec=LeaseSpec("x")), preview=preview)
