@@ -57,6 +57,7 @@ options:
   count:
     description:
       - Number of sets. Each set is a request of its own and may come from another pool.
+      - All sets together have at most 10,000 nodes.
     type: int
     default: 1
   wait:

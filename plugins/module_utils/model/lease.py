@@ -31,6 +31,8 @@ REQUESTOR = "stackci.nodepool"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@:+=-]{0,127}")
 
 
+LARGEST_LEASE = 10_000
+"""Nodes of a lease. Its document has the id of each, and ZooKeeper takes no larger one than about twice that."""
 LONGEST_WORDS = 200
 """Characters of the owner and of the reason of a lease."""
 
@@ -89,6 +91,9 @@ class LeaseSpec:
             )
         if self.count < 1:
             problems.append(f"count is {self.count}: request at least 1 set")
+        nodes = self.count * len(self.labels)
+        if nodes > LARGEST_LEASE:
+            problems.append(f"count and labels make {nodes} nodes: a lease has at most {LARGEST_LEASE}")
         if not 0 <= self.priority <= 999:
             problems.append(f"priority is {self.priority}: it must be between 0 and 999")
         if self.expires < 1:

@@ -397,6 +397,7 @@ def test_waiting_ends_at_its_time() -> None:
         (LeaseSpec("", ("x",)), "cannot be used"),
         (LeaseSpec("..", ("x",)), "cannot be used"),
         (LeaseSpec("a", ("x",), count=0), "count is 0"),
+        (LeaseSpec("a", ("x", "y"), count=5_001), "count and labels make 10002 nodes: a lease has at most 10000"),
         (LeaseSpec("a", ("x",), priority=1000), "priority is 1000"),
         (LeaseSpec("a", ("x",), expires=0), "expires is 0"),
         (LeaseSpec("a", ("x", " ")), "empty entry"),
