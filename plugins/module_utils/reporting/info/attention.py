@@ -268,5 +268,5 @@ def _without_upload(lacking: Sequence[tuple[str, str]]) -> Iterator[dict[str, An
         return
     images, providers = ({pair[place] for pair in lacking} for place in (0, 1))
     told = f"there is no ready upload of {few(images, 'image')} at {few(providers, 'provider')}"
-    where = next(iter(providers)) if len(providers) == 1 else amount(len(providers), "provider")
+    where = min(providers) if len(providers) == 1 else amount(len(providers), "provider")
     yield row_about("no-upload", where, told, count=len(lacking), provider=where if len(providers) == 1 else "")
