@@ -123,7 +123,7 @@ def _verdict(
     here = view.config.providers.get(provider_name)
     if here is None or state.name not in here.diskimages:
         # The configuration was read again after the upload was decided.
-        return UploadCode.REMOVED, "the configuration does not list the image at the provider any more", None
+        return UploadCode.REMOVED, "the configuration no longer lists the image at the provider", None
     if here.diskimages[state.name].pause:
         return UploadCode.PAUSED, "paused in the provider's configuration", None
     ready = _usable(state, view.now, provider_name)
