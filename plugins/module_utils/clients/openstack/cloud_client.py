@@ -420,7 +420,7 @@ class CloudClient:
         try:
             return self._list("network", "/floatingips", "floatingips", shapes.floating_ip_from, params=params)
         except CloudNotFound as missing:
-            if not missing.error_type:  # neutron names a type, a proxy does not
+            if missing.foreign:  # a page of a proxy
                 raise
             return []
 

@@ -200,7 +200,7 @@ def error_from_answer(
         # Old versions of nova answer so when a client is too fast. A proxy says with 413 that the body is too large.
         return CloudUnavailable(message, **context)
     kind = {404: CloudNotFound, 409: CloudConflict}.get(status, CloudRefused)
-    return kind(message, **context)
+    return kind(message, **context, foreign=foreign and status == 404 and not changing)
 
 
 def error_without_answer(

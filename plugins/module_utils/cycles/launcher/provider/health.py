@@ -103,8 +103,8 @@ class Health:
 
     def heard(self, error: CloudError | None, now: float, call: str = "") -> None:
         """Note an answer to a *call*, or that there was none. A refusal is an answer."""
-        if error is not None and error.foreign:
-            return  # what stands before a service says nothing about it
+        if error is not None and error.foreign and not error.call.startswith("GET "):
+            return  # what stands before a service says nothing about it; who forbids a reading is told by the facts
         kind = (error.call if error is not None else "") or call
         service = self._service(service_of(kind))
         if call != CREATE and (error is None or error.status is not None):

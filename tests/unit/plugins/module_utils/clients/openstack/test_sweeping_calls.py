@@ -111,9 +111,19 @@ def test_force_delete_tells_a_missing_server_from_a_missing_action(cloud, make_c
             client.force_delete_server("s1")
 
 
-def test_neutron_without_routers_has_no_floating_ips(cloud, make_client) -> None:
-    no_such = {"NeutronError": {"type": "HTTPNotFound", "message": "The resource could not be found.", "detail": ""}}
-    cloud.on("GET", "/v2.0/floatingips", (404, no_such), (404, "<html>Not Found</html>"))
+@pytest.mark.parametrize(
+    "body",
+    [
+        {
+            "message": "The resource could not be found.<br /><br />\n\n\n",
+            "code": "404 Not Found",
+            "title": "Not Found",
+        },
+        {"NeutronError": {"type": "HTTPNotFound", "message": "The resource could not be found.", "detail": ""}},
+    ],
+)
+def test_neutron_without_routers_has_no_floating_ips(cloud, make_client, body) -> None:
+    cloud.on("GET", "/v2.0/floatingips", (404, body), (404, "<html>Not Found</html>"))
     client = make_client()
     assert client.list_floating_ips() == []
     with pytest.raises(CloudNotFound):
