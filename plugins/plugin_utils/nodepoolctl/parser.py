@@ -8,12 +8,14 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import platform
 import re
 import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from .commands import COMMANDS
+from .own_version import own_version
 from .shapes import Command, Option
 
 PROGRAM = "nodepoolctl"
@@ -58,7 +60,7 @@ exit status:
 def parse(words: Sequence[str]) -> argparse.Namespace:
     """Return the arguments; options that are not given are missing in it.
 
-    :raises SystemExit: for wrong arguments with status 2, and for ``--help``.
+    :raises SystemExit: for wrong arguments with status 2, and for ``--help`` and ``--version``.
     """
     parser = make_parser()
     try:
@@ -116,6 +118,14 @@ class _Parser(argparse.ArgumentParser):
         raise _WrongArguments(self, message)
 
 
+class _ShowVersion(argparse.Action):
+    """As argparse's own action, but the file with the version is read for this option only."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_given: Any) -> None:
+        print(f"{PROGRAM} {own_version()} (collection stackci.nodepool, Python {platform.python_version()})")
+        parser.exit()
+
+
 def _wants_json(words: Sequence[str]) -> bool:
     return _JSON_OUTPUT.search(" ".join(words)) is not None
 
@@ -131,6 +141,7 @@ def make_parser() -> _Parser:
         allow_abbrev=False,
     )
     _add_common(parser)
+    parser.add_argument("--version", action=_ShowVersion, nargs=0, help="show the version of the collection and exit")
     verbs = parser.add_subparsers(metavar="VERB", title="verbs", dest="verb", required=False)
     parser.verbs = verbs
     for command in COMMANDS:
