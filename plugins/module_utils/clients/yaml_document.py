@@ -11,6 +11,7 @@ can read, so their number has a limit.
 from __future__ import annotations
 
 import math
+import re
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -35,6 +36,8 @@ _TAG = "tag:yaml.org,2002:"
 _TEXT_TAGS = frozenset(_TAG + kind for kind in ("str", "timestamp", "value", "merge"))
 _SWITCHES = {"yes": True, "no": False, "true": True, "false": False, "on": True, "off": False}
 
+_CONFLICT = re.compile(r"^(?:<{7} |={7}$|>{7} )", re.MULTILINE)
+"""A line by which git marks a conflict; a text of YAML that goes over lines is indented."""
 _REMEDIES = (
     ("tab", "indent with spaces, not with tabs"),
     ("mapping values are not allowed", "put a text that contains ': ' in quotes, and check the indentation"),
@@ -107,6 +110,10 @@ def _check_characters(text: str) -> None:
 
 
 def _syntax_problem(error: Any, text: str) -> Problem:
+    conflict = _CONFLICT.search(text)
+    if conflict is not None:
+        line = text.count("\n", 0, conflict.start()) + 1
+        return Problem((), "is not valid YAML: resolve the conflict that git has marked there", line=line)
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     position = getattr(error, "position", None)
     if mark is None and isinstance(position, int):
