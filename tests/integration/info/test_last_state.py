@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import tempfile
 import uuid
@@ -22,7 +23,6 @@ from ansible_collections.stackci.nodepool.plugins.module_utils.clients.state_fol
 from ansible_collections.stackci.nodepool.plugins.module_utils.clients.zookeeper.kept_tree import file_name
 from ansible_collections.stackci.nodepool.plugins.module_utils.web.server.application import STATE_AGE
 from ansible_collections.stackci.nodepool.plugins.plugin_utils.nodepoolctl.endings import DONE, UNREACHABLE
-from ansible_collections.stackci.nodepool.plugins.plugin_utils.nodepoolctl.verbs import CLEAR
 from tests.support.ansible_run import ModuleProcess, run_alone, run_module
 from tests.support.command import nodepoolctl, surroundings, words_of
 from tests.support.fixtures_zookeeper import eventually
@@ -176,4 +176,4 @@ def watching(site: Site) -> Iterator[Path]:
 
 def screens(path: Path) -> list[str]:
     """What was shown, one after the other, without the one that is being written."""
-    return path.read_text("utf-8").split(CLEAR)[:-1] or [""]
+    return re.split(r"^[0-9:]{8}, every 1 s until Ctrl-C$", path.read_text("utf-8"), flags=re.MULTILINE)[:-1] or [""]
