@@ -44,7 +44,7 @@ HANDLER: Mapping[str, Sequence[str]] = {
     "select": (),
 }
 """Method of ``SequentialThreadingHandler`` that :mod:`wire` replaces; its parameters are passed on."""
-CONNECTION_VALUES = ("_socket", "client", "handler")
+CONNECTION_VALUES = ("_socket", "_write_sock", "client", "handler")
 CLIENT_VALUES = (
     *("_child_watchers", "_conn_retry", "_connection", "_data_watchers", "_queue", "_state", "_stopped"),
     *("auth_data", "chroot", "last_zxid"),

@@ -35,7 +35,7 @@ from .wire import Answer, Handler, Wire
 IMPORT_ERROR: str | None = None
 try:
     from kazoo.client import KazooClient
-    from kazoo.exceptions import ConnectionLoss
+    from kazoo.exceptions import ConnectionClosedError, ConnectionLoss
     from kazoo.handlers.threading import SequentialThreadingHandler
     from kazoo.protocol.connection import ConnectionHandler
     from kazoo.protocol.serialization import int_struct, write_string
@@ -146,6 +146,22 @@ class TreeClient(KazooClient):
         if self._state != KeeperState.CONNECTED:
             # It may have been queued just after all queued requests had failed: then it would never get an answer.
             answer.set_exception(ConnectionLoss())
+
+    def _call(self, request: Any, async_object: Any) -> bool | None:
+        """Queue a request and wake the connection's thread; return False, as kazoo does, if the session has ended.
+
+        kazoo's own catches whatever is raised meanwhile, also by the handler of a signal. Ctrl-C, or a SIGTERM, just
+        after a request was queued was lost then, and the request counted as unanswered although it was sent.
+        """
+        if self._state in (KeeperState.AUTH_FAILED, KeeperState.CLOSED, KeeperState.EXPIRED_SESSION):
+            super()._call(request, async_object)  # which refuses it
+            return False
+        self._queue.append((request, async_object))
+        try:
+            self._connection._write_sock.send(b"\0")
+        except (AttributeError, OSError):  # the connection was closed in this moment
+            async_object.set_exception(ConnectionClosedError("the connection has been closed"))
+        return None
 
     @property
     def arrived(self) -> int:
