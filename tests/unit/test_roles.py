@@ -105,11 +105,12 @@ def shut_out(folder):
 
 def test_services_can_read_what_a_root_with_a_strict_umask_installs(tmp_path):
     """Hardened hosts have the umask 027 or 077 for root, and the services run as another user."""
-    shut = {"check": True, "umask": 0o077, "cwd": tmp_path}
-    subprocess.run(["tar", "--extract", "--gzip", "--preserve-permissions"], input=pack(ROOT), **shut)
+    shut = {"umask": 0o077, "cwd": tmp_path}
+    words = ["tar", "--extract", "--gzip", "--preserve-permissions"]
+    subprocess.run(words, input=pack(ROOT), check=True, **shut)
     assert (tmp_path / "ansible_collections" / "stackci" / "nodepool" / "plugins").is_dir()
     one_folder = "ansible_collections/stackci/nodepool/plugins/filter"
-    subprocess.run([*READABLE, sys.executable, "-m", "compileall", "-q", one_folder], **shut)
+    subprocess.run([*READABLE, sys.executable, "-m", "compileall", "-q", one_folder], check=True, **shut)
     assert (tmp_path / one_folder / "__pycache__").is_dir()
     assert shut_out(tmp_path) == []
 
