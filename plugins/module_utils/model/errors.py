@@ -123,7 +123,7 @@ class StoreDenied(StoreError):
 
 
 class RecordClosed(StoreConflict):
-    """A node's or request's znode is such that this client cannot change it; it is not used any more."""
+    """This client cannot change the znode of a node, request, build or upload; the record is not used any more."""
 
 
 class StoreTooLarge(StoreError):

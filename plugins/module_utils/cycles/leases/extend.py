@@ -91,6 +91,7 @@ def _extended(store: Store, node: Node, spec: LeaseSpec, now: float, preview: bo
     if lock is None and not preview:
         raise LeaseError(f"lease {spec.name}: node {node.id} is locked by another program: try again")
     try:
+        # A copy: the preview also shows the node as it is.
         fresh = replace(node) if preview else store.nodes.read(node.id)
         if fresh is None or not is_held(fresh, spec.name, now):
             raise LeaseError(f"lease {spec.name}: node {node.id} has just been released or taken over")

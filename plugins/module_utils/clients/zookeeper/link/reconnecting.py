@@ -73,7 +73,7 @@ class ReconnectingClient:
         self._supervisor: threading.Thread | None = None
         self.unusable = UnusableDocuments()
         self._closed: set[str] = set()
-        """The nodes and requests that this client cannot change."""
+        """The nodes, requests, builds and uploads that this client cannot change."""
         self.refusal = ""
         """Why ZooKeeper does not take the account of this client any more; "" while it does, or is not reached."""
         self._watch = True

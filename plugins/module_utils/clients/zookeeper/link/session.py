@@ -144,7 +144,7 @@ class Session(ReconnectingClient):
         return answer
 
     def _answered(self, answer: StoreAnswer, client: TreeClient, request: Any, result: Any) -> None:
-        """Hand over the answer to a change. A node or request that cannot be changed is not used any more.
+        """Hand over the answer to a change. A record of several writers that cannot be changed is not used any more.
 
         Any client may make one, with an access list or as an ephemeral znode: it would end each cycle that meets it.
         """
