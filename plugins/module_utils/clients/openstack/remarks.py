@@ -8,6 +8,11 @@ from __future__ import annotations
 import threading
 
 
+def is_about_rows(subject: str) -> bool:
+    """Return True for a remark about what a reading call returned; others are about login, clock or catalog."""
+    return subject.startswith("GET ")
+
+
 class Remarks:
     """The remarks about one cloud or login, one per subject. Thread-safe."""
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from ....clients.openstack.cloud_client import CloudClient
+from ....clients.openstack.remarks import is_about_rows
 from ....launching.catalog import (
     Catalog,
     grouped,
@@ -163,7 +164,7 @@ def look_at(client: CloudClient, config: NodepoolConfig, provider: Provider) -> 
         bounds=_bounds(looked, client, pools),
     )
     odd = client.remarks()
-    looked.odd = {subject: text for subject, text in odd.items() if not subject.startswith("GET ")}
+    looked.odd = {subject: text for subject, text in odd.items() if not is_about_rows(subject)}
     for pool, label in labels:
         where = f"{provider.name}/{pool.name}"
         floating = list(floating_problems(pool, label, catalog.networks, client))

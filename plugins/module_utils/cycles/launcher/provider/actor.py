@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ....clients.openstack.cloud_client import CloudClient
+from ....clients.openstack.remarks import is_about_rows
 from ....launching.polling import RAREST
 from ....launching.resolver import names_networks
 from ....launching.server_identity import SharedKeys
@@ -233,7 +234,7 @@ class ProviderActor:
 
         What is odd about the login or the servers, such as a clock that is off, may stay so and decides nothing here.
         """
-        odd = any(subject.startswith("GET ") for subject in self.client.remarks())
+        odd = any(map(is_about_rows, self.client.remarks()))
         return not (self.health.some_away or self.known.is_doubtful(now) or odd)
 
     def lack_of(self, fact: Fact[Any]) -> Reason | None:
